@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import doctest
 import re
 from itertools import chain
 
 import pytest
 
+import textcall.catalogue
 from textcall.catalogue import CATALOGUE, by_file, find, megabytes
 from textcall.download import sha256
 from textcall.resolve import packaged_file
+
+
+def test_examples() -> None:
+    results = doctest.testmod(textcall.catalogue)
+    assert results.attempted
+    assert not results.failed
 
 
 def test_names_are_unique() -> None:

@@ -3,7 +3,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
+import os
 import re
+import signal
+import socket
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +84,35 @@ def test_get_into_another_folder(folder: Path, served, tmp_path: Path) -> None:
     result = invoke("get", "small", "--dir", str(tmp_path / "there"))
     assert result.stdout == f"{tmp_path / 'there' / 'small.gguf'}\n"
     assert not folder.exists()
+
+
+def test_on_a_terminal_a_bar(folder: Path, served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    result = invoke("get", "small")
+    assert "fetching" in result.stderr
+    assert "2.0/2.0 MB" in result.stderr
+    assert " %)" not in result.stderr
+    assert result.stdout == f"{folder / 'small.gguf'}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_says_how_to_carry_on(
+    folder: Path, served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.mkdir()
+    (folder / "small.gguf.part").write_bytes(DATA[:1000])
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        stalled = replace(served, url=f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        monkeypatch.setattr(models_cli, "find", {"small": stalled}.get)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            models_cli.get_model("small", None)
+        timer.join()
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines()[-1] == "stopped; `textcall models get small` carries on from here."
+    assert (folder / "small.gguf.part").read_bytes() == DATA[:1000]
 
 
 def test_get_raises_what_the_command_line_turns_into_a_line(folder: Path, served, tmp_path: Path) -> None:
