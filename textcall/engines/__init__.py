@@ -1,1 +1,1 @@
-"""Package."""
+"""Engines: messages in, text out."""

@@ -1,1 +1,1 @@
-"""Package."""
+"""Prompting: tools and results as text, messages as a prompt."""

@@ -1,0 +1,183 @@
+"""`textcall demo`: three questions, frame by frame: what the model is told, what it writes, what the code does with it.
+
+Nothing is scripted: the model answers for itself, and where it fails the demo says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from textcall.agent import Agent, CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
+from textcall.cli.options import ContextOption, ModelOption
+from textcall.cli.run import load_engine
+from textcall.cli.show import ENDINGS, RunView, Waiting, call_text, result_text, total_text, usage_text
+from textcall.engines.base import Loading, Prompting, Written
+from textcall.messages import Completion, Message
+from textcall.toolbox import BUILTIN
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A question, and how a right run is known: the tools in order, and what the answer must hold (one of each)."""
+
+    title: str
+    question: str
+    tools: tuple[str, ...]
+    answer: tuple[tuple[str, ...], ...]
+
+
+RAIN = ("rain", "Rain", "雨")
+SCENARIOS: dict[str, tuple[Scenario, ...]] = {
+    "zh": (
+        Scenario(
+            "a condition: weather, then arithmetic, then the answer",
+            "明天上海天气怎么样？如果有雨，则计算一年有多少个小时",
+            ("get_weather", "calculator"),
+            (RAIN, ("8760",)),
+        ),
+        Scenario("one look-up", "青岛啤酒的收盘价是多少？", ("stock_price",), (("67.92",),)),
+        Scenario("no tool needed", "李白是谁？请用一句话回答。", (), (("诗",),)),
+    ),
+    "en": (
+        Scenario(
+            "a condition: weather, then arithmetic, then the answer",
+            "What will the weather be like in Shanghai tomorrow? If it rains, calculate how many hours a year has.",
+            ("get_weather", "calculator"),
+            (RAIN, ("8760",)),
+        ),
+        Scenario("one look-up", "What is the closing price of Tsingtao Brewery?", ("stock_price",), (("67.92",),)),
+        Scenario("no tool needed", "Who wrote Romeo and Juliet?", (), (("Shakespeare",),)),
+    ),
+}
+
+
+def demo_command(
+    model: ModelOption = None,
+    lang: Annotated[Literal["zh", "en", "both"], typer.Option("--lang", help="The language of the questions.")] = "both",
+    context: ContextOption = 4096,
+    plain: Annotated[bool, typer.Option("--plain", help="Short lines instead of frames.")] = False,
+) -> None:
+    """Three questions, frame by frame, at temperature 0: what goes to the model, what it writes, what the code runs."""
+    console = Console(highlight=False)
+    view = RunView(console)
+    try:
+        engine = load_engine(model, console, view, context)
+        agent = Agent(engine, BUILTIN)
+        console.print(Text(f"{engine.description}: it gets text and writes text. Everything else is code.", "dim"))
+        rows: list[tuple[Scenario, Run]] = []
+        for language in ("zh", "en") if lang == "both" else (lang,):
+            for scenario in SCENARIOS[language]:
+                console.rule(Text.assemble((scenario.title, "bold")))
+                listener = view if plain else Frames(console)
+                run = agent.run(scenario.question, listener)
+                rows.append((scenario, run))
+                console.print(verdict(scenario, run))
+        console.print(summary(rows))
+    finally:
+        view.close()
+
+
+def faults(scenario: Scenario, run: Run) -> tuple[str, ...]:
+    """What is wrong with a run, in words; empty where it is right."""
+    called = tuple(result.name for step in run.steps for result in step.results)
+    found = []
+    if called != scenario.tools:
+        found.append(f"called {_listed(called)} where {_listed(scenario.tools)} was needed")
+    answer = run.text.replace(",", "")
+    found += [f"the answer does not hold {words[0]!r}" for words in scenario.answer if not any(w in answer for w in words)]
+    if run.finish_reason != "stop":
+        found.append(ENDINGS[run.finish_reason])
+    return tuple(found)
+
+
+def verdict(scenario: Scenario, run: Run) -> Text:
+    """One line: right, or what went wrong."""
+    wrong = faults(scenario, run)
+    if wrong:
+        return Text.assemble(("✗ the model failed here: ", "bold red"), "; ".join(wrong))
+    return Text.assemble(("✓ ", "bold green"), f"{_listed(scenario.tools)}, then the answer" if scenario.tools else "answered")
+
+
+def summary(rows: Sequence[tuple[Scenario, Run]]) -> Table:
+    """All questions in one table."""
+    table = Table("", "question", "turns", "calls", "tokens read", "written", "seconds", box=None, header_style="dim")
+    for scenario, run in rows:
+        calls = sum(len(step.results) for step in run.steps)
+        numbers = [len(run.steps), calls, run.usage.prompt_tokens - run.usage.cached_tokens, run.usage.completion_tokens]
+        mark = Text("✗", "bold red") if faults(scenario, run) else Text("✓", "bold green")
+        table.add_row(mark, scenario.question, *map(str, numbers), f"{run.seconds:.1f}")
+    right = sum(not faults(scenario, run) for scenario, run in rows)
+    table.caption = f"{right} of {len(rows)} right, at temperature 0, nothing scripted"
+    return table
+
+
+class Frames:
+    """Listens to a run and draws a frame for each thing that happens."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._waiting = Waiting(console)
+        self._seen = 0
+        self._frame = 0
+
+    def __call__(self, event: RunEvent) -> None:
+        """Draw one event."""
+        match event:
+            case Loading() | Prompting():
+                self._waiting.show(event)
+            case Written():
+                self._waiting.stop()
+            case TurnStarted():
+                self._request(event)
+            case TurnRead():
+                self._reply(event.completion)
+            case CallStarted():
+                self._panel("the code runs the tool", call_text(event.call), "green")
+            case ResultCame():
+                self._panel("the tool's result: the next request carries it", result_text(event.result), "green")
+            case FedBack():
+                self._panel("not usable: this goes back to the model", Text(event.message.content or ""), "yellow")
+            case Finished():
+                self._answer(event.run)
+
+    def _request(self, event: TurnStarted) -> None:
+        new = event.request[self._seen :]
+        body: list[Text] = []
+        if self._seen:
+            body.append(Text(f"… the {self._seen} messages before, unchanged", "dim"))
+        body += [message_text(message) for message in new]
+        self._seen = len(event.request)
+        self._panel(f"turn {event.number}: what the model is told", Group(*body), "blue")
+
+    def _reply(self, completion: Completion) -> None:
+        body = [Text(completion.text, "bold cyan")]
+        body += [Text(f"{problem.kind}: {problem.message}", "yellow") for problem in completion.problems]
+        body.append(Text(usage_text(completion.usage, completion.seconds), "dim"))
+        meaning = "a call" if completion.calls else "an answer" if completion.content else "nothing usable"
+        self._panel(f"what the model wrote: only text. The code reads {meaning} in it", Group(*body), "cyan")
+
+    def _answer(self, run: Run) -> None:
+        self._panel("the answer", Group(Text(run.text, "bold"), Text(total_text(run), "dim")), "magenta")
+
+    def _panel(self, title: str, body: Text | Group, colour: str) -> None:
+        self._waiting.stop()
+        self._frame += 1
+        heading = Text.assemble((f"{self._frame} ", "bold"), title)
+        self._console.print(Panel(body, title=heading, title_align="left", border_style=colour))
+
+
+def message_text(message: Message) -> Text:
+    """A message as the engine gets it."""
+    return Text.assemble((f"{message.role}: ", "bold blue"), message.content or "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "no tool"

@@ -1,0 +1,64 @@
+"""The options that several commands share, and what they turn into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from textcall.errors import UsageError
+from textcall.resolve import ResolvedModel, resolve_model
+from textcall.toolbox import BUILTIN
+from textcall.tools import Tool, Toolset, load_tools
+
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", "-m", metavar="FILE|NAME", help="A GGUF file or a name of `textcall models ls`."),
+]
+ToolsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tools",
+        "-t",
+        metavar="MODULE|FILE.py|FILE.json",
+        help="Your own tools, instead of the built-in ones (repeatable; `builtin` adds those).",
+    ),
+]
+ChoiceOption = Annotated[
+    str, typer.Option("--tool-choice", metavar="auto|required|none|NAME", help="Whether the first turn must call.")
+]
+SystemOption = Annotated[
+    str | None, typer.Option("--system", metavar="TEXT|@FILE", help="Your own system text, in front of the tools.")
+]
+ContextOption = Annotated[int, typer.Option("--context", min=256, help="Tokens of context.")]
+
+
+def toolset(specs: list[str] | None) -> Toolset:
+    """The built-in tools, or those of the modules and files in `specs`."""
+    tools: list[Tool] = []
+    for spec in specs or ["builtin"]:
+        tools.extend(BUILTIN if spec == "builtin" else load_tools(spec))
+    return Toolset.of(tools)
+
+
+def system_text(value: str | None) -> str | None:
+    """The text of --system; `@FILE` reads it from a file."""
+    if value is None or not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--system {value}: cannot be read: {error}") from error
+
+
+def model_at_hand(name: str | None) -> ResolvedModel | None:
+    """The model that a run would take, or None where there is none and none was asked for."""
+    from textcall.errors import ModelError
+
+    try:
+        return resolve_model(name)
+    except ModelError:
+        if name is not None:
+            raise
+        return None

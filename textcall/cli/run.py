@@ -1,0 +1,84 @@
+"""`textcall run`: one question, answered with tools."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from textcall.agent import Agent, RunEvent, RunListener
+from textcall.cli.options import ChoiceOption, ContextOption, ModelOption, SystemOption, ToolsOption, system_text, toolset
+from textcall.cli.show import ENDINGS, LABEL, RunView
+from textcall.engines.base import Listener, Sampling
+from textcall.engines.llama import LlamaEngine
+from textcall.errors import UsageError
+from textcall.messages import compact_json
+from textcall.resolve import resolve_model
+from textcall.tools import ToolChoice
+from textcall.trace import event_json
+
+
+def run_command(
+    question: Annotated[str, typer.Argument(help="The question; `-` reads it from standard input.")],
+    model: ModelOption = None,
+    tools: ToolsOption = None,
+    tool_choice: ChoiceOption = "auto",
+    system: SystemOption = None,
+    max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="Turns in which tools may be called.")] = 8,
+    temperature: Annotated[float, typer.Option("--temperature", min=0.0, help="0 takes the likeliest token.")] = 0.0,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Makes a run at temperature > 0 repeatable.")] = None,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Of each reply.")] = 1024,
+    context: ContextOption = 8192,
+    no_grammar: Annotated[bool, typer.Option("--no-grammar", help="Let the model write freely, to compare.")] = False,
+    json_lines: Annotated[bool, typer.Option("--json", help="One event a line on stdout, as JSON.")] = False,
+) -> None:
+    """Answer QUESTION with a local model and tools: the answer on stdout, everything else on stderr."""
+    text = sys.stdin.read() if question == "-" else question
+    if not text.strip():
+        raise UsageError("the question is empty")
+    chosen = toolset(tools)
+    ToolChoice.parse(tool_choice, chosen)  # before the model is loaded: a typing error should not cost the wait
+    console = Console(stderr=True, highlight=False)
+    view = RunView(console)
+    try:
+        engine = load_engine(model, console, view, context)
+        agent = Agent(
+            engine,
+            chosen,
+            system=system_text(system),
+            sampling=Sampling(temperature=temperature, seed=seed, max_tokens=max_tokens),
+            tool_choice=tool_choice,
+            max_steps=max_steps,
+            constrained=not no_grammar,
+        )
+        run = agent.run(text, json_listener(view) if json_lines else view)
+    finally:
+        view.close()
+    if not json_lines:
+        sys.stdout.write(run.text + "\n")
+    if run.finish_reason != "stop":
+        console.print(Text(ENDINGS[run.finish_reason], style="yellow"))
+        raise typer.Exit(1)
+
+
+def load_engine(model: str | None, console: Console, listener: Listener, context: int) -> LlamaEngine:
+    """Load the model that was asked for, saying which one it is and why."""
+    resolved = resolve_model(model)
+    console.print(Text.assemble(("model".ljust(LABEL), "dim"), (resolved.path.name, "bold"), f"  {resolved.why}"))
+    return LlamaEngine(resolved.path, n_ctx=context, listener=listener)
+
+
+def json_listener(view: RunView) -> RunListener:
+    """Writes each event as a line on stdout and still shows the run on stderr."""
+
+    def listen(event: RunEvent) -> None:
+        view(event)
+        written = event_json(event)
+        if written is not None:
+            sys.stdout.write(compact_json(written) + "\n")
+            sys.stdout.flush()
+
+    return listen

@@ -1,0 +1,121 @@
+"""What the rest of textcall knows of an engine: messages in, text out.
+
+An engine is handed messages whose content is plain text (roles system, user, assistant; see `textcall.prompting.fold`)
+and, where wanted, a grammar for the reply. It knows nothing of tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from textcall.grammar import Grammar
+from textcall.messages import Message, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are chosen.
+
+    temperature: 0 takes the likeliest token. min_p, top_k and top_p cut the candidates (0, 0 and 1 switch them off); the
+    grammar is applied before the choice, so the result is drawn from the distribution over the allowed tokens.
+    seed: None draws one. max_tokens: of the reply, think block included.
+    """
+
+    temperature: float = 0.0
+    min_p: float = 0.05
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int | None = None
+    max_tokens: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A threshold at the one position where a reply turns out to be an answer or a call.
+
+    prefix: the text of the reply up to that position. answer: the text that follows there where no tool is wanted.
+    threshold: the answer is taken if its probability among what the grammar allows is at least this; None leaves the
+    choice to the model and only measures.
+    """
+
+    prefix: str
+    answer: str
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """The model is being loaded. fraction: 0 to 1."""
+
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prompting:
+    """The prompt is being evaluated. done, total: tokens, of which `cached` were in the context already."""
+
+    done: int
+    total: int
+    cached: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Text of the reply. forced: whether the grammar gave it, without sampling."""
+
+    text: str
+    forced: bool = False
+
+
+EngineEvent: TypeAlias = Loading | Prompting | Written
+Listener: TypeAlias = Callable[[EngineEvent], None]
+
+
+def silent(_event: EngineEvent) -> None:
+    """A listener that does nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What an engine wrote. finish_reason: "stop" where the reply ended by itself, "length" where it was cut.
+
+    prompt_seconds and seconds: evaluating the prompt, and all. answer_probability: what the model gave the answer at
+    the position of the `Decision`, None where that position was not met.
+    """
+
+    text: str
+    finish_reason: Literal["stop", "length"]
+    usage: Usage = field(default_factory=Usage)
+    prompt_seconds: float = 0.0
+    seconds: float = 0.0
+    answer_probability: float | None = None
+
+
+class Engine(Protocol):
+    """Anything that writes text for messages."""
+
+    @property
+    def name(self) -> str:
+        """What a person calls the model."""
+        ...
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        grammar: Grammar | None = None,
+        sampling: Sampling = Sampling(),  # noqa: B008  a frozen value
+        decision: Decision | None = None,
+        listener: Listener = silent,
+    ) -> Generation:
+        """Write the next assistant message.
+
+        Raises EngineError where the engine fails, ContextOverflow where the messages do not fit into the context.
+        """
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """The number of tokens of `text`, without begin and end marks."""
+        ...

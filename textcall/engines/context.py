@@ -1,0 +1,208 @@
+"""A loaded GGUF model with one context: the thin layer over llama.cpp's C interface.
+
+Everything that can end the process in C is kept out of reach here: sizes are checked before `llama_decode`, a null
+pointer is an exception, and llama.cpp's log is read instead of printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # before the library is loaded: no gdb on a native abort
+
+import llama_cpp
+import numpy as np
+import numpy.typing as npt
+
+from textcall.engines.vocabulary import Vocabulary
+from textcall.errors import ContextOverflow, EngineError, ModelFileError
+
+Logits = npt.NDArray[np.float32]
+
+_log: deque[str] = deque(maxlen=200)
+
+
+def _keep_log(_level: int, text: bytes, _data: ctypes.c_void_p) -> None:
+    _log.append(text.decode("utf-8", errors="replace"))
+
+
+_log_callback = llama_cpp.llama_log_callback(_keep_log)  # kept alive: C holds the pointer
+_ready = threading.Lock()
+
+
+def _start_backend() -> None:
+    with _ready:
+        llama_cpp.llama_log_set(_log_callback, ctypes.c_void_p(0))
+        llama_cpp.llama_backend_init()
+
+
+class Context:
+    """One model, one context, one thread at a time (`lock`).
+
+    tokens: what the context holds, in order; `decode` appends to it, `keep` cuts it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        n_ctx: int = 8192,
+        threads: int | None = None,
+        gpu_layers: int = -1,
+        vocab_only: bool = False,
+        progress: Callable[[float], None] = lambda _fraction: None,
+    ) -> None:
+        _check_file(path)
+        _start_backend()
+        self.path = path
+        self.lock = threading.RLock()
+        self.tokens: list[int] = []
+        self._model = _load(path, gpu_layers, vocab_only, progress)
+        self.vocab = Vocabulary(llama_cpp.llama_model_get_vocab(self._model))
+        self._ctx = None
+        if not vocab_only:
+            trained = llama_cpp.llama_model_n_ctx_train(self._model)
+            self._ctx = _open(self._model, min(n_ctx, trained) if trained > 0 else n_ctx, threads or _threads())
+            self.n_ctx: int = llama_cpp.llama_n_ctx(self._ctx)
+            self._memory = llama_cpp.llama_get_memory(self._ctx)
+
+    def close(self) -> None:
+        """Free the model's memory. Calling it twice does nothing."""
+        if self._ctx is not None:
+            llama_cpp.llama_free(self._ctx)
+            self._ctx = None
+        if self._model is not None:
+            llama_cpp.llama_model_free(self._model)
+            self._model = None
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the interpreter may be half gone
+            self.close()
+
+    def metadata(self, key: str) -> str | None:
+        """The GGUF metadata value of `key` as text, or None."""
+        size = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), None, 0)
+        if size < 0:
+            return None
+        buffer = ctypes.create_string_buffer(size + 1)
+        llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, size + 1)
+        return buffer.value.decode("utf-8", errors="replace")
+
+    def chat_template(self) -> str | None:
+        """The GGUF's Jinja chat template, or None for a base model."""
+        text = llama_cpp.llama_model_chat_template(self._model, None)
+        return text.decode("utf-8", errors="replace") if text else None
+
+    def description(self) -> str:
+        """Architecture, size and quantisation, as llama.cpp says it."""
+        buffer = ctypes.create_string_buffer(256)
+        llama_cpp.llama_model_desc(self._model, buffer, 256)
+        return buffer.value.decode("utf-8", errors="replace")
+
+    def reuse(self, tokens: Sequence[int]) -> int:
+        """Keep the longest common beginning of the context and `tokens`; return its length.
+
+        One token at least is always left to decode, so that there are logits to sample from.
+        """
+        limit = min(len(self.tokens), len(tokens) - 1)
+        same = next((i for i in range(limit) if self.tokens[i] != tokens[i]), max(limit, 0))
+        return self.keep(same)
+
+    def keep(self, count: int) -> int:
+        """Cut the context to its first `count` tokens; return what is left (0 where the model cannot be cut)."""
+        if count < len(self.tokens) and not llama_cpp.llama_memory_seq_rm(self._memory, 0, count, -1):
+            count = 0  # recurrent and sliding-window models forget all or nothing
+            llama_cpp.llama_memory_clear(self._memory, True)
+        del self.tokens[count:]
+        return len(self.tokens)
+
+    def decode(self, tokens: Sequence[int], batch: int = 128) -> Iterator[int]:
+        """Evaluate `tokens` after what the context holds, `batch` at a time; yields how many are done.
+
+        Raises ContextOverflow before anything is evaluated, EngineError where llama.cpp fails.
+        """
+        if len(self.tokens) + len(tokens) > self.n_ctx:
+            raise ContextOverflow(
+                f"the conversation needs {len(self.tokens) + len(tokens)} tokens, the context holds {self.n_ctx}"
+            )
+        for start in range(0, len(tokens), batch):
+            part = tokens[start : start + batch]
+            array = (llama_cpp.llama_token * len(part))(*part)
+            status = llama_cpp.llama_decode(self._ctx, llama_cpp.llama_batch_get_one(array, len(part)))
+            if status != 0:
+                self.keep(0)
+                raise EngineError(f"llama.cpp failed to evaluate {len(part)} tokens (status {status}): {_last_error()}")
+            self.tokens.extend(part)
+            yield start + len(part)
+
+    def logits(self) -> Logits:
+        """The scores of the next token, shape (vocab.size,). A view: valid until the next `decode`."""
+        pointer = llama_cpp.llama_get_logits_ith(self._ctx, -1)
+        if not pointer:
+            raise EngineError("llama.cpp has no scores for the last token")
+        return np.ctypeslib.as_array(pointer, shape=(self.vocab.size,))
+
+
+def _threads() -> int:
+    with contextlib.suppress(AttributeError):
+        return max(1, len(os.sched_getaffinity(0)))
+    return max(1, (os.cpu_count() or 2) // 2)
+
+
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from error
+    if magic != b"GGUF":
+        raise ModelFileError(f"{path}: not a GGUF file (it does not begin with 'GGUF')")
+
+
+def _load(path: Path, gpu_layers: int, vocab_only: bool, progress: Callable[[float], None]) -> llama_cpp.llama_model_p:
+    interrupted: list[BaseException] = []
+
+    def on_progress(fraction: float, _data: ctypes.c_void_p) -> bool:
+        try:
+            progress(fraction)
+        except BaseException as error:  # an exception must not cross C; Ctrl-C stops the load  # noqa: BLE001
+            interrupted.append(error)
+        return not interrupted
+
+    params = llama_cpp.llama_model_default_params()
+    params.n_gpu_layers = gpu_layers
+    params.vocab_only = vocab_only
+    callback = llama_cpp.llama_progress_callback(on_progress)
+    params.progress_callback = callback
+    _log.clear()
+    model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
+    if interrupted:
+        raise interrupted[0]
+    if not model:
+        raise ModelFileError(f"{path}: llama.cpp cannot load it: {_last_error()}")
+    return model
+
+
+def _open(model: llama_cpp.llama_model_p, n_ctx: int, threads: int) -> llama_cpp.llama_context_p:
+    params = llama_cpp.llama_context_default_params()
+    params.n_ctx = n_ctx
+    params.n_batch = params.n_ubatch = 512
+    params.n_threads = params.n_threads_batch = threads
+    params.no_perf = True
+    _log.clear()
+    context = llama_cpp.llama_init_from_model(model, params)
+    if not context:
+        raise EngineError(f"no context of {n_ctx} tokens could be made (out of memory?): {_last_error()}")
+    return context
+
+
+def _last_error() -> str:
+    lines = [line.strip() for line in "".join(_log).splitlines() if line.strip()]
+    wrong = [line for line in lines if "error" in line.lower() or "failed" in line.lower() or "corrupt" in line.lower()]
+    return (wrong or lines or ["no reason given"])[0]

@@ -1,0 +1,197 @@
+"""The token loop: one token at a time, checked against the grammar, with the text that the grammar forces jumped over.
+
+* Check first: the likeliest token is tested alone; only where the grammar refuses it the next candidates are looked at,
+  in order. That is the same choice as masking the whole vocabulary, at the price of one test instead of 150,000.
+* Jump forward: text that the grammar leaves no choice about is evaluated as one batch, without sampling. Its last token
+  stays open where a longer token could still follow from the same characters, so that no token of the model is split.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
+
+from textcall.engines.base import Decision, Generation, Listener, Prompting, Sampling, Written
+from textcall.engines.choose import Chooser
+from textcall.engines.context import Context
+from textcall.engines.cursor import Cursor
+from textcall.errors import ContextOverflow
+from textcall.grammar import Grammar
+from textcall.messages import Usage
+
+THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
+_MANY = 512  # a token that so many longer ones begin with is taken as open without looking at them
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a reply is written under.
+
+    thinking: whether the prompt ends inside a think block. A model may also open one itself, before anything else; the
+    grammar begins after it. jump: whether forced text is jumped over (off only to measure what it brings).
+    """
+
+    grammar: Grammar | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    decision: Decision | None = None
+    thinking: bool = False
+    jump: bool = True
+
+
+def generate(context: Context, prompt: Sequence[int], plan: Plan, listener: Listener) -> Generation:
+    """Evaluate `prompt` and write a reply. Raises ContextOverflow where the prompt leaves no room for one."""
+    started = time.perf_counter()
+    room = min(plan.sampling.max_tokens, context.n_ctx - len(prompt))
+    if room <= 0:
+        raise ContextOverflow(f"the prompt has {len(prompt)} tokens, the context holds {context.n_ctx}")
+    cached = context.reuse(prompt)
+    listener(Prompting(cached, len(prompt), cached))
+    for done in context.decode(prompt[cached:]):
+        listener(Prompting(cached + done, len(prompt), cached))
+    prompted = time.perf_counter()
+    reply = _Reply(context, plan, listener, room)
+    reply.think()
+    ended = reply.free() if plan.grammar is None else reply.constrained(Cursor.at_start(plan.grammar))
+    finish_reason: Literal["stop", "length"] = "stop" if ended else "length"
+    usage = Usage(
+        prompt_tokens=len(prompt),
+        completion_tokens=reply.tokens,
+        reasoning_tokens=reply.reasoning,
+        cached_tokens=cached,
+        forced_tokens=reply.forced,
+    )
+    return Generation(
+        text=reply.data.decode("utf-8", errors="replace"),
+        finish_reason=finish_reason,
+        usage=usage,
+        prompt_seconds=prompted - started,
+        seconds=time.perf_counter() - started,
+        answer_probability=reply.answer_probability,
+    )
+
+
+class _Reply:
+    """A reply while it is being written. data: its bytes; the counts are tokens."""
+
+    def __init__(self, context: Context, plan: Plan, listener: Listener, room: int) -> None:
+        self._context = context
+        self._vocab = context.vocab
+        self._plan = plan
+        self._listener = listener
+        self._room = room
+        self._chooser = Chooser(context.vocab, plan.sampling)
+        self._told = 0
+        self.data = bytearray()
+        self.tokens = self.forced = self.reasoning = 0
+        self.answer_probability: float | None = None
+
+    def think(self) -> None:
+        """Let a thinking model think, for half of the room at most, then close the block."""
+        if not self._plan.thinking:
+            token = self._chooser.first(self._context.logits())
+            if self._vocab.written(token).strip() != THINK_OPEN:
+                return
+            self._take(token)
+        while THINK_CLOSE.encode() not in self.data[-32:]:
+            token = self._chooser.first(self._context.logits())
+            if self._vocab.is_end(token) or self.tokens >= self._room // 2:
+                self._take(*self._vocab.tokenize(f"\n{THINK_CLOSE}\n\n", special=True), forced=True)
+                break
+            self._take(token)
+        self.reasoning = self.tokens
+
+    def free(self) -> bool:
+        """Write until the model ends. Returns False where the room is used up before."""
+        while self.tokens < self._room:
+            token = self._chooser.first(self._context.logits())
+            if self._vocab.is_end(token):
+                return True
+            self._take(token)
+        return False
+
+    def constrained(self, cursor: Cursor) -> bool:
+        """Write under the grammar. Returns False where the room is used up before the text is complete."""
+        while cursor.can_continue:
+            if self._plan.jump:
+                tokens, cursor = self._jump(cursor)
+                self._take(*tokens[: self._room - self.tokens], forced=True)
+                if not cursor.can_continue:
+                    break
+            if self.tokens >= self._room:
+                return False
+            token, following = self._choose(cursor)
+            if following is None:
+                return self._vocab.is_end(token)
+            cursor = following
+            self._take(token, more=cursor.can_continue)
+        return cursor.is_final
+
+    def _jump(self, cursor: Cursor) -> tuple[list[int], Cursor]:
+        """The tokens that the grammar forces from `cursor` on, and the cursor after them."""
+        text = "" if cursor.pending else cursor.grammar.forced(cursor.state)
+        tokens = self._vocab.tokenize(text)
+        if b"".join(map(self._vocab.piece, tokens)) != text.encode():
+            return [], cursor  # tokenizers that put a space in front of every text: leave it to the loop
+        cursors = [cursor]
+        for token in tokens:
+            following = cursors[-1].step(self._vocab.piece(token))
+            assert following is not None, text  # noqa: S101  the grammar itself gave this text
+            cursors.append(following)
+        if tokens and self._is_open(cursors[-2], self._vocab.piece(tokens[-1])):
+            return tokens[:-1], cursors[-2]
+        return tokens, cursors[-1]
+
+    def _is_open(self, cursor: Cursor, piece: bytes) -> bool:
+        """Whether the grammar takes a longer token that begins with `piece`."""
+        longer = list(islice(self._vocab.longer(piece), _MANY))
+        return len(longer) == _MANY or any(cursor.step(other) is not None for other, _token in longer)
+
+    def _choose(self, cursor: Cursor) -> tuple[int, Cursor | None]:
+        """A token that the grammar takes, and the cursor after it (None: the reply ends)."""
+        steps: dict[int, Cursor | None] = {}
+
+        def allows(token: int) -> bool:
+            if self._vocab.is_end(token):
+                return cursor.is_final
+            steps[token] = cursor.step(self._vocab.piece(token))
+            return steps[token] is not None
+
+        logits, first_bytes = self._context.logits(), cursor.first_bytes()
+        decision = self._plan.decision
+        if decision is not None and self.data.decode("utf-8", errors="ignore") == decision.prefix:
+            allows = self._decide(decision, [t for t in self._chooser.candidates(first_bytes) if allows(t)])
+        token = self._chooser.allowed(logits, allows, first_bytes)
+        if token is None:
+            raise RuntimeError(f"no token fits the grammar after {bytes(self.data)!r}")  # a fault of textcall
+        return token, steps.get(token)
+
+    def _decide(self, decision: Decision, allowed: list[int]) -> Callable[[int], bool]:
+        """Leave only the tokens that answer, or only those that call, whichever the threshold says."""
+        answer = decision.answer.encode()
+        answering = {t for t in allowed if _agree(self._vocab.piece(t), answer)}
+        self.answer_probability = self._chooser.probability(self._context.logits(), answering, allowed)
+        if decision.threshold is None:
+            return set(allowed).__contains__
+        wanted = self.answer_probability >= decision.threshold
+        return (answering if wanted else set(allowed) - answering or answering).__contains__
+
+    def _take(self, *tokens: int, forced: bool = False, more: bool = True) -> None:
+        """Add tokens to the reply and tell the listener. more: whether the reply goes on, so that they are evaluated."""
+        for token in tokens:
+            self.data += self._vocab.piece(token) or self._vocab.written(token).encode()
+        self.tokens += len(tokens)
+        self.forced += len(tokens) if forced else 0
+        text = self.data.decode("utf-8", errors="ignore")
+        if len(text) > self._told:
+            self._listener(Written(text[self._told :], forced))
+            self._told = len(text)
+        if more and self.tokens < self._room:
+            for _done in self._context.decode(tokens):
+                pass
+
+
+def _agree(piece: bytes, answer: bytes) -> bool:
+    return bool(piece) and (answer.startswith(piece) or piece.startswith(answer))

@@ -1,0 +1,92 @@
+"""A GGUF file run in this process by llama-cpp-python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textcall.engines.base import Decision, Generation, Listener, Loading, Sampling, silent
+from textcall.engines.context import Context
+from textcall.engines.decode import THINK_OPEN, Plan, generate
+from textcall.grammar import Grammar
+from textcall.messages import Message
+from textcall.prompting.template import PLAIN_TEMPLATE, ChatTemplate
+
+
+class LlamaEngine:
+    """An `Engine` over a GGUF file.
+
+    n_ctx: tokens of context at most (the model's own limit where that is smaller). threads: None takes the processors
+    that this process may use. gpu_layers: -1 takes all, where llama.cpp was built for a GPU. jump: see `decode`.
+    Raises ModelFileError where the file cannot be used.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        n_ctx: int = 8192,
+        threads: int | None = None,
+        gpu_layers: int = -1,
+        jump: bool = True,
+        listener: Listener = silent,
+    ) -> None:
+        self.path = Path(path)
+        self.context = Context(
+            self.path,
+            n_ctx=n_ctx,
+            threads=threads,
+            gpu_layers=gpu_layers,
+            progress=lambda fraction: listener(Loading(fraction)),
+        )
+        vocab = self.context.vocab
+        self.template = ChatTemplate(
+            source=self.context.chat_template() or PLAIN_TEMPLATE,
+            bos=vocab.written(vocab.bos) if vocab.bos >= 0 else "",
+            eos=vocab.written(vocab.eos) if vocab.eos >= 0 else "",
+        )
+        self._jump = jump
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+    @property
+    def description(self) -> str:
+        """Architecture, size and quantisation."""
+        return self.context.description()
+
+    def close(self) -> None:
+        """Free the model's memory."""
+        self.context.close()
+
+    def count_tokens(self, text: str) -> int:
+        """The number of tokens of `text`, without begin and end marks."""
+        return len(self.context.vocab.tokenize(text))
+
+    def tokenize(self, messages: Sequence[Message]) -> list[int]:
+        """The prompt's tokens: template text with control tokens, content without."""
+        vocab = self.context.vocab
+        tokens: list[int] = []
+        for fragment in self.template.render(messages):
+            tokens += vocab.tokenize(fragment.text, special=fragment.trusted)
+        if vocab.adds_bos and tokens[:1] != [vocab.bos]:
+            tokens.insert(0, vocab.bos)
+        return tokens
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        grammar: Grammar | None = None,
+        sampling: Sampling = Sampling(),  # noqa: B008  a frozen value
+        decision: Decision | None = None,
+        listener: Listener = silent,
+    ) -> Generation:
+        """See `Engine.generate`."""
+        rendered = self.template.render(messages)
+        thinking = rendered[-1].trusted and rendered[-1].text.rstrip().endswith(THINK_OPEN)
+        plan = Plan(grammar=grammar, sampling=sampling, decision=decision, thinking=thinking, jump=self._jump)
+        with self.context.lock:
+            return generate(self.context, self.tokenize(messages), plan, listener)

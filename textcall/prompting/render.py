@@ -1,0 +1,179 @@
+"""Tools, results and problems as the text that a model reads.
+
+The wording is measured, not guessed: what each part brings with a 1.5B model stands in models/README.md. Three things
+carry most: a made-up exchange (without it small models use any tool for any question), the question repeated beside
+every result (without it they answer after the first one), and an arithmetic example in the calculator's description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textcall.block import Convention, Shape, render_call, render_none, render_reply
+from textcall.messages import Message, Problem, ToolCall, compact_json
+from textcall.prompting.signature import signature
+from textcall.tools import Tool
+
+# A question longer than this is not repeated beside every result: its tokens would cost more than they bring.
+LONG_QUESTION = 600
+
+# The `name` of user messages that textcall itself writes, so that they are not taken for the user's question.
+FEEDBACK = "textcall"
+
+
+def tool_text(tool: Tool, convention: Convention) -> str:
+    """One tool as the prompt lists it."""
+    if convention.rendering == "json":
+        described = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+        return compact_json(described)
+    return signature(tool.name, tool.description, tool.parameters)
+
+
+def system_prompt(tools: Sequence[Tool], convention: Convention, system: str | None = None) -> str:
+    """The system prompt: the user's own text, the form of a reply, the tools, the rules, an example.
+
+    Without tools it is the user's own text alone, "" where there is none.
+    """
+    if not tools:
+        return system or ""
+    convention = convention.beside(tool.name for tool in tools)
+    listed = [tool_text(tool, convention) for tool in tools]
+    parts = [
+        system or "You answer questions and can use tools.",
+        _FORMS[convention.shape](convention),
+        "Tools:\n" + "\n".join([*listed, *_pseudo_tools(convention)]),
+        _rules(convention),
+    ]
+    if convention.example:
+        parts.append(_example(convention))
+    return "\n\n".join(parts)
+
+
+def conversation(messages: Sequence[Message], tools: Sequence[Tool], convention: Convention) -> list[Message]:
+    """Messages with calls and results as messages of text alone, as the engine takes them.
+
+    Calls are written canonically; the results that follow one assistant message become one user message.
+    """
+    convention = convention.beside(tool.name for tool in tools)
+    written: list[Message] = []
+    question = ""
+    for index, message in enumerate(messages):
+        if message.role == "tool":
+            written.append(Message.user(_result(message)))
+            if index + 1 == len(messages) or messages[index + 1].role != "tool":
+                written.append(Message.user(what_is_open(question, convention)))
+            continue
+        if message.role == "user" and message.name != FEEDBACK:
+            question = message.content or ""
+        written.append(_assistant(message, convention, bool(tools)) if message.role == "assistant" else message)
+    return _joined(written)
+
+
+def what_is_open(question: str, convention: Convention) -> str:
+    """What the prompt says after the results: what was asked, and that it may not be done yet."""
+    go_on = f"Call the next tool that is still needed, or {_ANSWER[convention.shape]} if nothing is open."
+    if not question or len(question) > LONG_QUESTION:
+        return go_on
+    return f"The question was: {question}\n{go_on}"
+
+
+def feedback(problems: Sequence[Problem]) -> Message:
+    """The message that goes back to the model where its reply could not be used."""
+    lines = [f"- {problem.message}" for problem in problems] or ["- the reply was empty"]
+    text = "Your last message could not be used:\n" + "\n".join(lines) + "\nWrite it again, corrected."
+    return Message("user", text, name=FEEDBACK)
+
+
+def _result(message: Message) -> str:
+    return f"Result of {message.name or message.tool_call_id}: {message.content or ''}"
+
+
+def _assistant(message: Message, convention: Convention, has_tools: bool) -> Message:
+    calls = [render_call(call.name, call.arguments) for call in message.tool_calls]
+    content = message.content or ""
+    if not has_tools or (convention.shape is Shape.PLAIN):
+        return Message.assistant("\n".join([*filter(None, [content]), *calls]))
+    if calls:
+        return Message.assistant("\n".join(calls))
+    if convention.shape is Shape.DECIDE:
+        return Message.assistant(f"{render_none(convention)}\n{content}")
+    return Message.assistant(render_reply(convention, content))
+
+
+def _joined(messages: Sequence[Message]) -> list[Message]:
+    """Neighbouring user messages as one, a line each."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1].role == message.role == "user":
+            joined[-1] = Message.user(f"{joined[-1].content}\n{message.content}")
+        else:
+            joined.append(message)
+    return joined
+
+
+_ANSWER = {Shape.PLAIN: "answer", Shape.DECIDE: "answer", Shape.REPLY: "reply"}
+
+
+def _call_form() -> str:
+    return render_call("NAME", {}).replace('"NAME"', "NAME").replace("{}", "{...}")
+
+
+_FORMS = {
+    Shape.PLAIN: lambda _convention: (
+        f"To use a tool, write one JSON object alone on a line and nothing else: {_call_form()}\n"
+        "If no tool is needed, answer in plain text."
+    ),
+    Shape.DECIDE: lambda convention: (
+        f"Every message you write begins with a JSON line: a call {_call_form()}, "
+        f"or {render_none(convention)} and then your answer on the next line."
+    ),
+    Shape.REPLY: lambda _convention: f"Every message you write is one JSON object: {_call_form()}",
+}
+
+
+def _pseudo_tools(convention: Convention) -> list[str]:
+    if convention.shape is not Shape.REPLY:
+        return []
+    description = (
+        "Answer the user in the user's language: knowledge, greetings, translating, writing, "
+        "or when the results are there."
+    )
+    parameters = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    if convention.rendering == "json":
+        described = {"name": convention.reply_name, "description": description, "parameters": parameters}
+        return [compact_json(described)]
+    return [signature(convention.reply_name, description, parameters)]
+
+
+def _rules(convention: Convention) -> str:
+    return (
+        "Use a tool only for what it is made for, and never make up what a tool could tell. "
+        f"If no tool fits, {_ANSWER[convention.shape]} from your own knowledge."
+    )
+
+
+def _example(convention: Convention) -> str:
+    question = "How tall is Mount Fuji? If it is over 3000 metres, how many feet is that?"
+    answer = "Mount Fuji is 3776 m tall, over 3000 m; that is 12388 feet."
+    exchange = [
+        Message.user(question),
+        Message.assistant(tool_calls=[ToolCall("1", "lookup", {"query": "Mount Fuji height"})]),
+        Message("tool", "3776 m", tool_call_id="1", name="lookup"),
+        Message.assistant(tool_calls=[ToolCall("2", "convert", {"value": 3776, "to": "feet"})]),
+        Message("tool", "12388", tool_call_id="2", name="convert"),
+        Message.assistant(answer),
+        Message.user("Who painted the Mona Lisa?"),
+        Message.assistant("Leonardo da Vinci."),
+        Message.user('Translate "cat" into French.'),
+        Message.assistant("chat"),
+    ]
+    lines = [_example_line(message, convention) for message in exchange]
+    return "Example (with other tools):\n" + "\n".join(lines)
+
+
+def _example_line(message: Message, convention: Convention) -> str:
+    if message.role == "user":
+        return f"User: {message.content}"
+    if message.role == "tool":
+        return _result(message)
+    return _assistant(message, convention, has_tools=True).content or ""

@@ -1,0 +1,109 @@
+"""A run as JSON: one object an event, for `textcall run --json` and for keeping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import Any
+
+from textcall.agent import CallStarted, FedBack, Finished, ResultCame, RunEvent, TurnRead, TurnStarted
+from textcall.messages import Completion, Message, Problem, ToolCall, ToolResult
+
+
+@singledispatch
+def _as_json(_event: object) -> Mapping[str, Any] | None:
+    """Progress and single tokens are left out: a trace holds what happened, not how it trickled in."""
+    return None
+
+
+def event_json(event: RunEvent) -> Mapping[str, Any] | None:
+    """The event as a JSON object with its name under `event`; None for events that a trace leaves out."""
+    return _as_json(event)
+
+
+@_as_json.register
+def _turn_started(event: TurnStarted) -> Mapping[str, Any]:
+    request = [message.to_wire() for message in event.request]
+    choice = event.choice.name or event.choice.mode
+    return {"event": "turn_started", "turn": event.number, "tool_choice": choice, "request": request}
+
+
+@_as_json.register
+def _turn_read(event: TurnRead) -> Mapping[str, Any]:
+    return {"event": "turn", "turn": event.number, **completion_json(event.completion)}
+
+
+@_as_json.register
+def _call_started(event: CallStarted) -> Mapping[str, Any]:
+    return {"event": "call", **call_json(event.call)}
+
+
+@_as_json.register
+def _result_came(event: ResultCame) -> Mapping[str, Any]:
+    return {"event": "result", **result_json(event.result)}
+
+
+@_as_json.register
+def _fed_back(event: FedBack) -> Mapping[str, Any]:
+    return {"event": "feedback", "content": event.message.content}
+
+
+@_as_json.register
+def _finished(event: Finished) -> Mapping[str, Any]:
+    run = event.run
+    return {
+        "event": "finished",
+        "text": run.text,
+        "finish_reason": run.finish_reason,
+        "turns": len(run.steps),
+        "usage": run.usage.to_wire(),
+        "seconds": round(run.seconds, 3),
+        "messages": [message_json(message) for message in run.messages],
+    }
+
+
+def completion_json(completion: Completion) -> dict[str, Any]:
+    """One turn: the raw text, and what was read out of it."""
+    return {
+        "text": completion.text,
+        "content": completion.content,
+        "reasoning": completion.reasoning,
+        "calls": [call_json(call) for call in completion.calls],
+        "problems": [problem_json(problem) for problem in completion.problems],
+        "finish_reason": completion.finish_reason,
+        "usage": completion.usage.to_wire(),
+        "seconds": round(completion.seconds, 3),
+    }
+
+
+def call_json(call: ToolCall) -> dict[str, Any]:
+    """A call with how it was read and where it stood."""
+    return {
+        "id": call.id,
+        "name": call.name,
+        "arguments": dict(call.arguments),
+        "how": list(call.how),
+        "span": list(call.span) if call.span else None,
+    }
+
+
+def result_json(result: ToolResult) -> dict[str, Any]:
+    """A result."""
+    return {
+        "tool_call_id": result.call_id,
+        "name": result.name,
+        "content": result.content,
+        "error": result.error,
+        "seconds": round(result.seconds, 6),
+    }
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """A problem."""
+    span = list(problem.span) if problem.span else None
+    return {"kind": problem.kind, "message": problem.message, "path": problem.path, "span": span}
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """A message in the field's wire shape."""
+    return message.to_wire()

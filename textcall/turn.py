@@ -1,0 +1,95 @@
+"""One turn: messages and tools in, one `Completion` out. Shared by the loop and the server; it runs no tool.
+
+    prompt ─► grammar ─► generate ─► parse and validate ─► Completion
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from textcall.block import Convention
+from textcall.engines.base import Engine, Listener, Sampling, silent
+from textcall.grammar import Grammar
+from textcall.grammar.calls import ReplyGrammar, reply_grammar
+from textcall.messages import Completion, FinishReason, Message
+from textcall.parsing import parse
+from textcall.prompting.render import conversation, system_prompt
+from textcall.tools import ToolChoice, Toolset
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What stays the same over the turns of a run.
+
+    system: the user's own system text. constrained: whether the grammar holds the reply (off to compare).
+    """
+
+    tools: Toolset = field(default_factory=lambda: Toolset.of([]))
+    convention: Convention = field(default_factory=Convention)
+    sampling: Sampling = field(default_factory=Sampling)
+    system: str | None = None
+    constrained: bool = True
+
+
+def prompt(messages: Sequence[Message], setup: Setup) -> list[Message]:
+    """The messages of text that the engine is given: the system prompt with the tools, then the conversation."""
+    own = "\n\n".join(m.content for m in messages if m.role == "system" and m.content)
+    system = "\n\n".join(text for text in (setup.system, own) if text) or None
+    written = system_prompt(setup.tools, setup.convention, system)
+    rest = conversation([m for m in messages if m.role != "system"], setup.tools, setup.convention)
+    return [Message.system(written), *rest] if written else rest
+
+
+def grammar_of(setup: Setup, choice: ToolChoice) -> ReplyGrammar | None:
+    """The grammar of a reply, or None where there are no tools or it is switched off."""
+    if not setup.tools or not setup.constrained:
+        return None
+    return reply_grammar(setup.tools, mode=choice.mode, name=choice.name, convention=setup.convention)
+
+
+def take_turn(
+    engine: Engine, messages: Sequence[Message], setup: Setup, choice: ToolChoice, *, listener: Listener = silent
+) -> Completion:
+    """Let `engine` write one reply to `messages` and read it.
+
+    Raises EngineError and ContextOverflow; what is wrong with the reply itself is in `Completion.problems`.
+    """
+    started = time.perf_counter()
+    rules = grammar_of(setup, choice)
+    generation = engine.generate(
+        prompt(messages, setup),
+        grammar=compiled(rules.gbnf) if rules else None,
+        sampling=setup.sampling,
+        listener=listener,
+    )
+    convention = setup.convention.beside(setup.tools.names)
+    parsed = parse(generation.text, tuple(setup.tools), finish_reason=generation.finish_reason, convention=convention)
+    calls = () if choice.mode == "none" else parsed.calls
+    finish_reason: FinishReason = "tool_calls" if calls else generation.finish_reason
+    return Completion(
+        text=generation.text,
+        content=parsed.content,
+        reasoning=parsed.reasoning,
+        calls=calls,
+        problems=parsed.problems,
+        finish_reason=finish_reason,
+        usage=replace(generation.usage, tool_tokens=tool_tokens(engine, setup)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def tool_tokens(engine: Engine, setup: Setup) -> int:
+    """How many prompt tokens the tools cost: the system prompt with them, less the one without."""
+    if not setup.tools:
+        return 0
+    written = system_prompt(setup.tools, setup.convention, setup.system)
+    return max(0, engine.count_tokens(written) - engine.count_tokens(setup.system or ""))
+
+
+@lru_cache(maxsize=64)
+def compiled(gbnf: str) -> Grammar:
+    """The automaton of a GBNF text; the same object for the same text, so that its memory of transitions is kept."""
+    return Grammar(gbnf)
