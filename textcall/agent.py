@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from textcall.block import Convention, render_call
+from textcall.catalogue import convention_for
 from textcall.dispatch import dispatch
 from textcall.engines.base import Engine, EngineEvent, Sampling
 from textcall.errors import UsageError
@@ -138,7 +139,7 @@ class Agent:
         self.engine: Engine = _load(model) if model is None or isinstance(model, str | Path) else model
         self.setup = Setup(
             tools=self.tools,
-            convention=convention or Convention(),
+            convention=convention or convention_for(self.engine.name),
             sampling=sampling or Sampling(),
             system=system,
             constrained=constrained,

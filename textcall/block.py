@@ -22,7 +22,17 @@ ARGS_KEY = "args"
 
 # Other spellings that models use. The first entry is the canonical one; the parser reports the rest as "renamed".
 NAME_ALIASES = (NAME_KEY, "name", "function", "tool_name", "action")
-ARGS_ALIASES = (ARGS_KEY, "arguments", "parameters", "params", "input", "action_input")
+ARGS_ALIASES = (
+    ARGS_KEY,
+    "arguments",
+    "parameters",
+    "params",
+    "input",
+    "action_input",
+    "tool_arguments",
+    "tool_input",
+    "tool_args",
+)
 
 
 class Shape(StrEnum):
@@ -46,14 +56,17 @@ class Convention:
     """How a model is asked to write calls.
 
     rendering: tools as one-line signatures or as their JSON Schemas. example: whether the prompt shows one made-up
-    exchange. none_name, reply_name: the reserved names of the shapes DECIDE and REPLY.
+    exchange. none_name, reply_name: the reserved names of the shapes DECIDE and REPLY. answer_threshold: the probability
+    from which on a reply to a question, before any result, is an answer instead of a call; small models give answers
+    less than their due. None leaves the choice to the model.
     """
 
     shape: Shape = Shape.REPLY
     rendering: Rendering = "signatures"
-    example: bool = False
+    example: bool = True
     none_name: str = "none"
     reply_name: str = "reply"
+    answer_threshold: float | None = None
 
     def beside(self, names: Iterable[str]) -> Convention:
         """The same convention with reserved names that no tool in `names` bears."""
@@ -70,6 +83,7 @@ class Convention:
         return {Shape.PLAIN: (), Shape.DECIDE: (self.none_name,), Shape.REPLY: (self.reply_name,)}[self.shape]
 
 
+NAME_OPENING = f'{{"{NAME_KEY}":"'  # a call up to where the tool's name begins
 REPLY_TEXT = "text"  # the one argument of the `reply` pseudo-tool
 
 

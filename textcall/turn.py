@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from textcall.block import Convention
-from textcall.engines.base import Engine, Listener, Sampling, silent
+from textcall.block import NAME_OPENING, Convention, Shape
+from textcall.engines.base import Decision, Engine, Listener, Sampling, silent
 from textcall.grammar import Grammar
 from textcall.grammar.calls import ReplyGrammar, reply_grammar
 from textcall.messages import Completion, FinishReason, Message
@@ -24,7 +24,8 @@ from textcall.tools import ToolChoice, Toolset
 class Setup:
     """What stays the same over the turns of a run.
 
-    system: the user's own system text. constrained: whether the grammar holds the reply (off to compare).
+    system: the user's own system text. constrained: whether the grammar holds the reply (off to compare). parallel:
+    whether the grammar lets one reply hold several calls; small models then call before they have seen a result.
     """
 
     tools: Toolset = field(default_factory=lambda: Toolset.of([]))
@@ -32,6 +33,7 @@ class Setup:
     sampling: Sampling = field(default_factory=Sampling)
     system: str | None = None
     constrained: bool = True
+    parallel: bool = False
 
 
 def prompt(messages: Sequence[Message], setup: Setup) -> list[Message]:
@@ -47,7 +49,18 @@ def grammar_of(setup: Setup, choice: ToolChoice) -> ReplyGrammar | None:
     """The grammar of a reply, or None where there are no tools or it is switched off."""
     if not setup.tools or not setup.constrained:
         return None
-    return reply_grammar(setup.tools, mode=choice.mode, name=choice.name, convention=setup.convention)
+    return reply_grammar(
+        setup.tools, mode=choice.mode, name=choice.name, convention=setup.convention, parallel=setup.parallel
+    )
+
+
+def decision_of(messages: Sequence[Message], setup: Setup, choice: ToolChoice) -> Decision | None:
+    """Where the reply turns out to be an answer or a call: the tool's name, before there is any result."""
+    convention = setup.convention.beside(setup.tools.names)
+    if choice.mode != "auto" or not convention.reserved or messages[-1].role == "tool":
+        return None
+    name = convention.reply_name if convention.shape is Shape.REPLY else convention.none_name
+    return Decision(NAME_OPENING, f'{name}"', convention.answer_threshold)
 
 
 def take_turn(
@@ -63,6 +76,7 @@ def take_turn(
         prompt(messages, setup),
         grammar=compiled(rules.gbnf) if rules else None,
         sampling=setup.sampling,
+        decision=decision_of(messages, setup, choice),
         listener=listener,
     )
     convention = setup.convention.beside(setup.tools.names)

@@ -10,7 +10,8 @@ import typer
 from textcall.errors import UsageError
 from textcall.resolve import ResolvedModel, resolve_model
 from textcall.toolbox import BUILTIN
-from textcall.tools import Tool, Toolset, load_tools
+from textcall.load import load_tools
+from textcall.tools import Tool, Toolset
 
 ModelOption = Annotated[
     str | None,

@@ -39,7 +39,7 @@ def system_prompt(tools: Sequence[Tool], convention: Convention, system: str | N
     convention = convention.beside(tool.name for tool in tools)
     listed = [tool_text(tool, convention) for tool in tools]
     parts = [
-        system or "You answer questions and can use tools.",
+        system or "You are a helpful assistant that can use tools.",
         _FORMS[convention.shape](convention),
         "Tools:\n" + "\n".join([*listed, *_pseudo_tools(convention)]),
         _rules(convention),
@@ -127,17 +127,14 @@ _FORMS = {
         f"Every message you write begins with a JSON line: a call {_call_form()}, "
         f"or {render_none(convention)} and then your answer on the next line."
     ),
-    Shape.REPLY: lambda _convention: f"Every message you write is one JSON object: {_call_form()}",
+    Shape.REPLY: lambda _convention: f"You write one JSON object per message and nothing else:\n{_call_form()}",
 }
 
 
 def _pseudo_tools(convention: Convention) -> list[str]:
     if convention.shape is not Shape.REPLY:
         return []
-    description = (
-        "Answer the user in the user's language: knowledge, greetings, translating, writing, "
-        "or when the results are there."
-    )
+    description = "Answer the user. Use this when no other tool is needed or when all results are there."
     parameters = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     if convention.rendering == "json":
         described = {"name": convention.reply_name, "description": description, "parameters": parameters}
@@ -146,9 +143,11 @@ def _pseudo_tools(convention: Convention) -> list[str]:
 
 
 def _rules(convention: Convention) -> str:
+    answer = _ANSWER[convention.shape]
     return (
-        "Use a tool only for what it is made for, and never make up what a tool could tell. "
-        f"If no tool fits, {_ANSWER[convention.shape]} from your own knowledge."
+        "Rules: Use a tool when it can give what is asked for; never guess or calculate yourself. "
+        f"For everything else {answer} directly: knowledge, translations, writing and talk need no tool. "
+        f"After a result, go on with the next open part of the question, then {answer} in the user's language."
     )
 
 
@@ -164,11 +163,11 @@ def _example(convention: Convention) -> str:
         Message.assistant(answer),
         Message.user("Who painted the Mona Lisa?"),
         Message.assistant("Leonardo da Vinci."),
-        Message.user('Translate "cat" into French.'),
-        Message.assistant("chat"),
+        Message.user("Write a line about the sea."),
+        Message.assistant("The sea breathes in the dark."),
     ]
     lines = [_example_line(message, convention) for message in exchange]
-    return "Example (with other tools):\n" + "\n".join(lines)
+    return "Example of a conversation (with other tools):\n" + "\n".join(lines)
 
 
 def _example_line(message: Message, convention: Convention) -> str:

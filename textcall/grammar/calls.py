@@ -1,0 +1,106 @@
+"""Tools and tool_choice to the grammar of a reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from textcall.block import ARGS_KEY, NAME_OPENING, REPLY_TEXT, Convention, Shape, render_none
+from textcall.errors import SchemaError, UsageError
+from textcall.grammar.library import json_rules
+from textcall.grammar.schema import Compiler, KeywordReport, check_schema, literal
+from textcall.messages import compact_json
+from textcall.tools import Tool
+
+Mode = Literal["auto", "required", "none"]
+
+# The text of an answer. It never begins as a call does: with `{`, `[`, `<`, a fence, or white space before one of these.
+_TEXT = "[^{\\[<`\\x00-\\x20] [^\\x00]*"
+_FREE = "[^\\x00]+"
+# A `reply` that says nothing is none.
+_REPLY_STRING = '"\\"" [^"\\\\\\x00-\\x20] char* "\\""'
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyGrammar:
+    """The grammar of a whole reply. report: by tool, what is enforced. problems: what could not be compiled, a line each."""
+
+    gbnf: str
+    report: Mapping[str, tuple[KeywordReport, ...]]
+    problems: tuple[str, ...] = ()
+
+
+def reply_grammar(
+    tools: Sequence[Tool], *, mode: Mode, name: str | None = None, convention: Convention, parallel: bool = True
+) -> ReplyGrammar:
+    """What a model may write for these tools.
+
+    mode: "auto" (an answer or calls), "required" (calls only), "none" (an answer only). name: the only tool that may be
+    called. parallel: whether one reply may hold several calls, one a line. Raises UsageError for an unknown name.
+    """
+    convention = convention.beside(tool.name for tool in tools)
+    callable_tools = [tool for tool in tools if name is None or tool.name == name]
+    if name is not None and not callable_tools:
+        raise UsageError(f"there is no tool {name!r}; there are {', '.join(tool.name for tool in tools)}")
+    answer = _answer(convention, mode)
+    if mode == "none" or not callable_tools:
+        return ReplyGrammar(_written({"root": answer}), {})
+    compiled = [_compiled_args(json.dumps(t.parameters), f"t{i}") for i, t in enumerate(callable_tools)]
+    rules = {"root": answer + " | calls" if mode == "auto" else "calls"}
+    rules["calls"] = 'call ("\\n" call)*' if parallel and name is None else "call"
+    rules["call"] = f"{literal(NAME_OPENING)} ({' | '.join(f't{i}' for i in range(len(compiled)))}) {literal('}')}"
+    for index, (tool, args) in enumerate(zip(callable_tools, compiled, strict=True)):
+        between = f'{compact_json(tool.name)[1:]},"{ARGS_KEY}":'
+        rules[f"t{index}"] = f"{literal(between)} {args.body}"
+        rules |= args.rules
+    report = {tool.name: args.report for tool, args in zip(callable_tools, compiled, strict=True)}
+    problems = tuple(f"{t.name}: {a.problem}" for t, a in zip(callable_tools, compiled, strict=True) if a.problem)
+    return ReplyGrammar(_written(rules), report, problems)
+
+
+def _answer(convention: Convention, mode: Mode) -> str:
+    if convention.shape is Shape.PLAIN:
+        return _FREE if mode == "none" else _TEXT
+    if convention.shape is Shape.DECIDE:
+        return f"{literal(render_none(convention))} {literal(chr(10))} {_FREE}"
+    before = f'{NAME_OPENING}{compact_json(convention.reply_name)[1:]},"{ARGS_KEY}":{{"{REPLY_TEXT}":'
+    return f"{literal(before)} {_REPLY_STRING} {literal('}}')}"
+
+
+def _written(rules: Mapping[str, str]) -> str:
+    """The rules as GBNF, with those of json.gbnf that they use."""
+    everything = {**rules, **json_rules()}
+    used, waiting = {"root"}, ["root"]
+    while waiting:
+        for word in everything[waiting.pop()].replace("(", " ").replace(")", " ").split():
+            name = word.rstrip("*+?")
+            if name in everything and name not in used:
+                used.add(name)
+                waiting.append(name)
+    return "\n".join(f"{name} ::= {body}" for name, body in everything.items() if name in used) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Args:
+    """One tool's arguments as rules. body: what the others belong to."""
+
+    body: str
+    rules: Mapping[str, str]
+    report: tuple[KeywordReport, ...]
+    problem: str = ""
+
+
+@lru_cache(maxsize=1024)
+def _compiled_args(parameters: str, prefix: str) -> _Args:
+    """The arguments of a tool, as rules. What cannot be compiled is any JSON object: validation still holds it."""
+    schema = json.loads(parameters)
+    try:
+        check_schema(schema)
+        compiler = Compiler(schema, open_objects=False, prefix=prefix)
+        body = compiler.value({"type": "object", "properties": {}, **schema}, "")
+    except (SchemaError, RecursionError) as error:
+        return _Args("object", {}, (), f"its parameters cannot be compiled, so any JSON object is taken: {error}")
+    return _Args(body, compiler.rules, tuple(compiler.report))

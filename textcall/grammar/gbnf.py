@@ -1,0 +1,228 @@
+"""GBNF text as an automaton over code points.
+
+A state is a set of stacks, as in llama.cpp: what is still to be matched, innermost first. Stacks share their tails and
+are interned, so that sets of them compare by identity; states are interned too and remember every step, so that text like
+the text before costs one look-up a character. Repetitions are counted on the stack and never expanded: `{0,100000}` is
+one element.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from textcall.errors import GrammarError
+from textcall.grammar.gbnf_text import Alt, Chars, Node, Ranges, Ref, Repeat, Seq, merged, read_gbnf
+
+_MANY_STATES = 50_000
+_UNKNOWN: Final = object()
+
+
+class _Stack:
+    """An element to match and what comes after it. count: how often a Repeat was matched already."""
+
+    __slots__ = ("count", "node", "rest")
+
+    def __init__(self, node: Node, count: int, rest: _Stack | None) -> None:
+        self.node = node
+        self.count = count
+        self.rest = rest
+
+
+class State:
+    """A place in a grammar; opaque to others. The same place is the same object while the grammar remembers it."""
+
+    __slots__ = ("bounds", "final", "ranges", "stacks", "targets")
+
+    def __init__(self, stacks: tuple[_Stack, ...], final: bool) -> None:
+        self.stacks = stacks
+        self.final = final
+        found = [pair for stack in stacks for pair in _chars(stack).ranges]
+        self.ranges: Ranges = merged(found)
+        # between two neighbouring bounds all characters lead to the same state
+        self.bounds = sorted({low for low, _ in found} | {high + 1 for _, high in found})
+        self.targets: list[object] = [_UNKNOWN] * (len(self.bounds) + 1)
+
+
+class Grammar:
+    """A GBNF grammar, ready to run. Raises GrammarError, with line and column, where the text is no GBNF."""
+
+    def __init__(self, gbnf: str) -> None:
+        self.gbnf = gbnf
+        self._rules = read_gbnf(gbnf)
+        _refuse_left_recursion(self._rules)
+        self._stacks: dict[tuple[int, int, int], _Stack] = {}
+        self._states: dict[tuple[frozenset[int], bool], State] = {}
+        self._start = self._begin()
+
+    def start(self) -> State:
+        """The state before the first character."""
+        return self._start
+
+    def advance(self, state: State, text: str) -> State | None:
+        """The state after `text`, or None where the grammar refuses it."""
+        here: State | None = state
+        for char in text:
+            point = ord(char)
+            assert here is not None  # noqa: S101
+            index = bisect_right(here.bounds, point)
+            target = here.targets[index]
+            if target is _UNKNOWN:
+                target = self._step(here, point)
+                here.targets[index] = target
+            if target is None:
+                return None
+            here = target  # type: ignore[assignment]
+        return here
+
+    def accepts(self, text: str) -> bool:
+        """Whether the whole of `text` matches."""
+        state = self.advance(self._start, text)
+        return state is not None and state.final
+
+    def is_final(self, state: State) -> bool:
+        """Whether the text may end here."""
+        return state.final
+
+    def can_continue(self, state: State) -> bool:
+        """Whether the text may go on here."""
+        return bool(state.ranges)
+
+    def first_ranges(self, state: State) -> Ranges:
+        """The code points that may come next: sorted, inclusive ranges that do not touch."""
+        return state.ranges
+
+    def allows_char(self, state: State, char: str) -> bool:
+        """Whether `char` may come next."""
+        return self.advance(state, char) is not None
+
+    def forced(self, state: State, limit: int = 4096) -> str:
+        """The text that must follow: up to where another character, or the end, is possible. At most `limit` long."""
+        chars: list[str] = []
+        here = state
+        while len(chars) < limit and not here.final and len(here.ranges) == 1 and here.ranges[0][0] == here.ranges[0][1]:
+            char = chr(here.ranges[0][0])
+            following = self.advance(here, char)
+            if following is None:
+                break
+            chars.append(char)
+            here = following
+        return "".join(chars)
+
+    def _begin(self) -> State:
+        return self._state([self._push(self._rules["root"], 0, None)])
+
+    def _step(self, state: State, point: int) -> State | None:
+        taken = [s.rest for s in state.stacks if any(low <= point <= high for low, high in _chars(s).ranges)]
+        if not taken:
+            return None
+        if len(self._states) > _MANY_STATES:  # a memory, not a record: what is still in use finds its way back
+            self._states.clear()
+        return self._state(taken)
+
+    def _state(self, stacks: list[_Stack | None]) -> State:
+        """All stacks that these lead to with a character on top, and whether one of them is done."""
+        ends: dict[int, _Stack] = {}
+        final = False
+        seen: set[int] = set()
+        waiting = list(stacks)
+        while waiting:
+            stack = waiting.pop()
+            if stack is None:
+                final = True
+            elif id(stack) not in seen:
+                seen.add(id(stack))
+                if isinstance(stack.node, Chars):
+                    ends[id(stack)] = stack
+                else:
+                    waiting.extend(self._unfold(stack))
+        key = (frozenset(ends), final)
+        if key not in self._states:
+            self._states[key] = State(tuple(ends.values()), final)
+        return self._states[key]
+
+    def _unfold(self, stack: _Stack) -> Iterator[_Stack | None]:
+        node, rest = stack.node, stack.rest
+        if isinstance(node, Ref):
+            yield self._push(self._rules[node.name], 0, rest)
+        elif isinstance(node, Alt):
+            for option in node.options:
+                yield self._push(option, 0, rest)
+        elif isinstance(node, Seq):
+            for part in reversed(node.parts):
+                rest = self._push(part, 0, rest)
+            yield rest
+        elif isinstance(node, Repeat):
+            yield from self._unfold_repeat(node, stack.count, rest)
+
+    def _unfold_repeat(self, node: Repeat, count: int, rest: _Stack | None) -> Iterator[_Stack | None]:
+        if count >= node.least:
+            yield rest
+        if node.most is None or count < node.most:
+            # without an upper end the count stands still at `least`, so that there are finitely many states
+            following = min(count + 1, node.least) if node.most is None else count + 1
+            yield self._push(node.part, 0, self._push(node, following, rest))
+
+    def _push(self, node: Node, count: int, rest: _Stack | None) -> _Stack:
+        key = (id(node), count, id(rest))
+        stack = self._stacks.get(key)
+        if stack is None:
+            stack = self._stacks[key] = _Stack(node, count, rest)
+        return stack
+
+
+def _chars(stack: _Stack) -> Chars:
+    assert isinstance(stack.node, Chars)  # noqa: S101  only such stacks are kept in a state
+    return stack.node
+
+
+def _refuse_left_recursion(rules: dict[str, Node]) -> None:
+    empty = _can_be_empty(rules)
+    leads = {name: set(_leftmost(node, empty)) for name, node in rules.items()}
+    for name in rules:
+        reached, waiting = set(), list(leads[name])
+        while waiting:
+            other = waiting.pop()
+            if other not in reached:
+                reached.add(other)
+                waiting.extend(leads[other])
+        if name in reached:
+            raise GrammarError(f"rule {name!r} begins with itself (left recursion)")
+
+
+def _can_be_empty(rules: dict[str, Node]) -> set[str]:
+    empty: set[str] = set()
+    while True:
+        found = {name for name, node in rules.items() if _empty(node, empty)}
+        if found == empty:
+            return empty
+        empty = found
+
+
+def _empty(node: Node, empty: set[str]) -> bool:
+    if isinstance(node, Ref):
+        return node.name in empty
+    if isinstance(node, Seq):
+        return all(_empty(part, empty) for part in node.parts)
+    if isinstance(node, Alt):
+        return any(_empty(option, empty) for option in node.options)
+    if isinstance(node, Repeat):
+        return node.least == 0 or _empty(node.part, empty)
+    return False
+
+
+def _leftmost(node: Node, empty: set[str]) -> Iterator[str]:
+    """The rules that a match of `node` may begin with."""
+    if isinstance(node, Ref):
+        yield node.name
+    elif isinstance(node, Alt):
+        for option in node.options:
+            yield from _leftmost(option, empty)
+    elif isinstance(node, Repeat):
+        yield from _leftmost(node.part, empty)
+    elif isinstance(node, Seq):
+        for part in node.parts:
+            yield from _leftmost(part, empty)
+            if not _empty(part, empty):
+                return

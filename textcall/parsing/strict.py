@@ -1,0 +1,107 @@
+"""JSON as RFC 8259 has it, by the standard library's C scanner, with what it lets through refused or noted.
+
+Noted: a key that comes twice with two values. Refused: NaN, Infinity, numbers that overflow, nesting without end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from textcall.parsing.escapes import clean_surrogates
+
+MAX_DEPTH = 100  # levels of objects and arrays; the lenient reader has the same bound
+MAX_DIGITS = 4300  # of one number; Python's own bound for int()
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A value that was read from src[start:end].
+
+    repairs: names of what had to be mended, in order, each once. duplicates: keys that came twice with two values.
+    """
+
+    value: Any
+    end: int
+    repairs: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+
+
+class NotStrict(ValueError):
+    """Not strict JSON; the lenient reader says why, or mends it."""
+
+
+def read_strict(src: str, pos: int = 0) -> Read:
+    """The JSON value at `pos`. Raises NotStrict."""
+    pairs = _Pairs()
+    decoder = json.JSONDecoder(object_pairs_hook=pairs, parse_constant=_refuse, parse_float=_finite)
+    try:
+        value, end = decoder.raw_decode(src, pos)
+    except RecursionError:
+        raise NotStrict("too deep") from None
+    except ValueError as error:
+        raise NotStrict(str(error)) from None
+    if src.count("{", pos, end) + src.count("[", pos, end) > MAX_DEPTH and depth(value) > MAX_DEPTH:
+        raise NotStrict("too deep")
+    if _SURROGATE_ESCAPE.search(src, pos, end):
+        cleaned = _cleaned(value)
+        return Read(cleaned, end, ("lone_surrogates",) if cleaned != value else (), tuple(pairs.twice))
+    return Read(value, end, (), tuple(pairs.twice))
+
+
+def depth(value: Any) -> int:
+    """Levels of objects and arrays in a value."""
+    level, layer = 0, [value]
+    while layer := [item for item in layer if isinstance(item, dict | list)]:
+        level += 1
+        layer = [inner for item in layer for inner in (item.values() if isinstance(item, dict) else item)]
+    return level
+
+
+class _Pairs:
+    """Makes objects of pairs, and keeps the keys that came twice with two values."""
+
+    def __init__(self) -> None:
+        self.twice: list[str] = []
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            self.twice += contradictions(pairs)
+        return made
+
+
+def contradictions(pairs: list[tuple[str, Any]]) -> list[str]:
+    """The keys that come more than once with different values."""
+    first: dict[str, Any] = {}
+    found = []
+    for key, value in pairs:
+        if key in first and repr(first[key]) != repr(value) and key not in found:
+            found.append(key)
+        first.setdefault(key, value)
+    return found
+
+
+def _refuse(word: str) -> NoReturn:
+    raise NotStrict(f"{word} is not a JSON number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise NotStrict(f"{digits[:40]} is not a finite number")
+    return number
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_surrogates(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
+    return value
