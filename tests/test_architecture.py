@@ -80,7 +80,9 @@ def test_only_block_knows_the_wire_format() -> None:
     for path in MODULES:
         if path.name == "block.py":
             continue
-        strings = [n.value for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Constant)]
+        strings = [
+            n.value for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Constant)
+        ]
         docs = {"tool_calls", "tool"}  # the role "tool" of messages is the same word as the key
         written = [s for s in strings if isinstance(s, str) and ('"tool"' in s or '"args"' in s or s == "args")]
         assert not [s for s in written if s not in docs and "\n" not in s], path

@@ -1,8 +1,8 @@
 """The loop: turn, dispatch, results into the conversation, turn … until there is an answer or a limit.
 
-    agent = Agent(model="models/qwen.gguf", tools=[get_weather, calculator])
-    run = agent.run("Will it rain in Paris tomorrow?")
-    print(run.text, run.usage)
+agent = Agent(model="models/qwen.gguf", tools=[get_weather, calculator])
+run = agent.run("Will it rain in Paris tomorrow?")
+print(run.text, run.usage)
 """
 
 from __future__ import annotations

@@ -117,5 +117,9 @@ def _told(source: str) -> Iterator[None]:
 
 def _place(error: BaseException, source: str) -> str:
     """`file:line` of the last line of the source that the error went through."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == Path(source).name]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).name == Path(source).name
+    ]
     return f"{source}:{lines[-1]}" if lines else source

@@ -1,8 +1,8 @@
 """An engine for tests, shipped for users' tests too: replies are queued, prompts are recorded. No model is needed.
 
-    engine = ScriptedEngine([render_call("add", {"a": 1, "b": 2}), "3"])
-    Agent(model=engine, tools=[add], convention=Convention(shape=Shape.PLAIN)).run("1 + 2?")
-    assert engine.prompts[1][-1].content.startswith("Result of add: 3")
+engine = ScriptedEngine([render_call("add", {"a": 1, "b": 2}), "3"])
+Agent(model=engine, tools=[add], convention=Convention(shape=Shape.PLAIN)).run("1 + 2?")
+assert engine.prompts[1][-1].content.startswith("Result of add: 3")
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ScriptedEngine:
         *,
         grammar: Grammar | None = None,
         sampling: Sampling = Sampling(),  # noqa: B008  a frozen value
-        decision: Decision | None = None,  # noqa: ARG002
+        decision: Decision | None = None,
         listener: Listener = silent,
     ) -> Generation:
         """The next reply. Tokens are counted as words."""
@@ -55,7 +55,7 @@ class ScriptedEngine:
         if isinstance(reply, str):
             reply = Generation(reply, "stop", Usage(size, self.count_tokens(reply)))
         if self._obey and grammar is not None and reply.finish_reason == "stop":
-            assert grammar.accepts(reply.text), f"the grammar of this turn refuses {reply.text!r}"  # noqa: S101
+            assert grammar.accepts(reply.text), f"the grammar of this turn refuses {reply.text!r}"
         listener(Written(reply.text))
         return reply
 

@@ -194,7 +194,9 @@ class ToolChoice:
             return choice
         if not isinstance(value, str) or tools.get(value) is None:
             known = ", ".join(tools.names) or "none"
-            raise UsageError(f"tool_choice: there is no tool {value!r}; the tools are: {known} (or auto, required, none)")
+            raise UsageError(
+                f"tool_choice: there is no tool {value!r}; the tools are: {known} (or auto, required, none)"
+            )
         return cls("required", value)
 
 
@@ -211,10 +213,10 @@ def _tool_of(thing: Any) -> Tool:
 class _Untitled(GenerateJsonSchema):
     """Without the titles that pydantic makes of names: they cost tokens and say nothing."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002, D102
+    def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
-    def model_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: D102
+    def model_schema(self, schema: Any) -> JsonSchemaValue:
         return {key: value for key, value in super().model_schema(schema).items() if key != "title"}
 
 

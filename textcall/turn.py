@@ -1,6 +1,6 @@
 """One turn: messages and tools in, one `Completion` out. Shared by the loop and the server; it runs no tool.
 
-    prompt ─► grammar ─► generate ─► parse and validate ─► Completion
+prompt ─► grammar ─► generate ─► parse and validate ─► Completion
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def main() -> None:
     except BrokenPipeError:  # `textcall … | head`: whoever reads has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as error:  # noqa: BLE001  the last line of defence: a fault of ours, said in one line
+    except Exception as error:
         if os.environ.get("TEXTCALL_DEBUG"):
             raise
         sys.exit(_failed(f"a fault in textcall: {type(error).__name__}: {error} (TEXTCALL_DEBUG=1 shows where)", FAULT))

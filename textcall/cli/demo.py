@@ -61,7 +61,9 @@ SCENARIOS: dict[str, tuple[Scenario, ...]] = {
 
 def demo_command(
     model: ModelOption = None,
-    lang: Annotated[Literal["zh", "en", "both"], typer.Option("--lang", help="The language of the questions.")] = "both",
+    lang: Annotated[
+        Literal["zh", "en", "both"], typer.Option("--lang", help="The language of the questions.")
+    ] = "both",
     context: ContextOption = 4096,
     plain: Annotated[bool, typer.Option("--plain", help="Short lines instead of frames.")] = False,
 ) -> None:
@@ -92,7 +94,9 @@ def faults(scenario: Scenario, run: Run) -> tuple[str, ...]:
     if called != scenario.tools:
         found.append(f"called {_listed(called)} where {_listed(scenario.tools)} was needed")
     answer = run.text.replace(",", "")
-    found += [f"the answer does not hold {words[0]!r}" for words in scenario.answer if not any(w in answer for w in words)]
+    found += [
+        f"the answer does not hold {words[0]!r}" for words in scenario.answer if not any(w in answer for w in words)
+    ]
     if run.finish_reason != "stop":
         found.append(ENDINGS[run.finish_reason])
     return tuple(found)
@@ -103,7 +107,9 @@ def verdict(scenario: Scenario, run: Run) -> Text:
     wrong = faults(scenario, run)
     if wrong:
         return Text.assemble(("✗ the model failed here: ", "bold red"), "; ".join(wrong))
-    return Text.assemble(("✓ ", "bold green"), f"{_listed(scenario.tools)}, then the answer" if scenario.tools else "answered")
+    return Text.assemble(
+        ("✓ ", "bold green"), f"{_listed(scenario.tools)}, then the answer" if scenario.tools else "answered"
+    )
 
 
 def summary(rows: Sequence[tuple[Scenario, Run]]) -> Table:
@@ -111,7 +117,12 @@ def summary(rows: Sequence[tuple[Scenario, Run]]) -> Table:
     table = Table("", "question", "turns", "calls", "tokens read", "written", "seconds", box=None, header_style="dim")
     for scenario, run in rows:
         calls = sum(len(step.results) for step in run.steps)
-        numbers = [len(run.steps), calls, run.usage.prompt_tokens - run.usage.cached_tokens, run.usage.completion_tokens]
+        numbers = [
+            len(run.steps),
+            calls,
+            run.usage.prompt_tokens - run.usage.cached_tokens,
+            run.usage.completion_tokens,
+        ]
         mark = Text("✗", "bold red") if faults(scenario, run) else Text("✓", "bold green")
         table.add_row(mark, scenario.question, *map(str, numbers), f"{run.seconds:.1f}")
     right = sum(not faults(scenario, run) for scenario, run in rows)

@@ -42,7 +42,9 @@ def list_models() -> None:
     for path in model_files():
         if path not in listed:
             mark = "*" if path == chosen else ""
-            table.add_row(mark, escape(path.name), megabytes(path.stat().st_size), "?", "a file of your own", _shown(path))
+            table.add_row(
+                mark, escape(path.name), megabytes(path.stat().st_size), "?", "a file of your own", _shown(path)
+            )
     Console().print(table)
 
 

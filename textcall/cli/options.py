@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from textcall.errors import UsageError
+from textcall.load import load_tools
 from textcall.resolve import ResolvedModel, resolve_model
 from textcall.toolbox import BUILTIN
-from textcall.load import load_tools
 from textcall.tools import Tool, Toolset
 
 ModelOption = Annotated[

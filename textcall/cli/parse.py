@@ -21,7 +21,9 @@ def parse_command(
     tools: ToolsOption = None,
     json_out: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Take canonical calls only.")] = False,
-    finish_reason: Annotated[Literal["stop", "length"], typer.Option(help="`length` where the reply was cut.")] = "stop",
+    finish_reason: Annotated[
+        Literal["stop", "length"], typer.Option(help="`length` where the reply was cut.")
+    ] = "stop",
 ) -> None:
     """Read a reply from standard input and print the calls in it. Exit code 1 where something in it was refused."""
     chosen = toolset(tools)

@@ -10,7 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from textcall.block import Convention
-from textcall.cli.options import ChoiceOption, ModelOption, SystemOption, ToolsOption, model_at_hand, system_text, toolset
+from textcall.cli.options import (
+    ChoiceOption,
+    ModelOption,
+    SystemOption,
+    ToolsOption,
+    model_at_hand,
+    system_text,
+    toolset,
+)
 from textcall.prompting.render import system_prompt, tool_text
 from textcall.tools import ToolChoice, Toolset
 from textcall.turn import Setup, grammar_of

@@ -10,7 +10,15 @@ from rich.console import Console
 from rich.text import Text
 
 from textcall.agent import Agent, RunEvent, RunListener
-from textcall.cli.options import ChoiceOption, ContextOption, ModelOption, SystemOption, ToolsOption, system_text, toolset
+from textcall.cli.options import (
+    ChoiceOption,
+    ContextOption,
+    ModelOption,
+    SystemOption,
+    ToolsOption,
+    system_text,
+    toolset,
+)
 from textcall.cli.show import ENDINGS, LABEL, RunView
 from textcall.engines.base import Listener, Sampling
 from textcall.engines.llama import LlamaEngine
@@ -29,7 +37,9 @@ def run_command(
     system: SystemOption = None,
     max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="Turns in which tools may be called.")] = 8,
     temperature: Annotated[float, typer.Option("--temperature", min=0.0, help="0 takes the likeliest token.")] = 0.0,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Makes a run at temperature > 0 repeatable.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Makes a run at temperature > 0 repeatable.")
+    ] = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Of each reply.")] = 1024,
     context: ContextOption = 8192,
     no_grammar: Annotated[bool, typer.Option("--no-grammar", help="Let the model write freely, to compare.")] = False,

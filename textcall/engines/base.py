@@ -106,7 +106,7 @@ class Engine(Protocol):
         messages: Sequence[Message],
         *,
         grammar: Grammar | None = None,
-        sampling: Sampling = Sampling(),  # noqa: B008  a frozen value
+        sampling: Sampling = Sampling(),
         decision: Decision | None = None,
         listener: Listener = silent,
     ) -> Generation:

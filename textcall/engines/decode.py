@@ -138,7 +138,7 @@ class _Reply:
         cursors = [cursor]
         for token in tokens:
             following = cursors[-1].step(self._vocab.piece(token))
-            assert following is not None, text  # noqa: S101  the grammar itself gave this text
+            assert following is not None, text
             cursors.append(following)
         if tokens and self._is_open(cursors[-2], self._vocab.piece(tokens[-1])):
             return tokens[:-1], cursors[-2]

@@ -65,7 +65,7 @@ class Grammar:
         here: State | None = state
         for char in text:
             point = ord(char)
-            assert here is not None  # noqa: S101
+            assert here is not None
             index = bisect_right(here.bounds, point)
             target = here.targets[index]
             if target is _UNKNOWN:
@@ -101,7 +101,9 @@ class Grammar:
         """The text that must follow: up to where another character, or the end, is possible. At most `limit` long."""
         chars: list[str] = []
         here = state
-        while len(chars) < limit and not here.final and len(here.ranges) == 1 and here.ranges[0][0] == here.ranges[0][1]:
+        while (
+            len(chars) < limit and not here.final and len(here.ranges) == 1 and here.ranges[0][0] == here.ranges[0][1]
+        ):
             char = chr(here.ranges[0][0])
             following = self.advance(here, char)
             if following is None:
@@ -173,7 +175,7 @@ class Grammar:
 
 
 def _chars(stack: _Stack) -> Chars:
-    assert isinstance(stack.node, Chars)  # noqa: S101  only such stacks are kept in a state
+    assert isinstance(stack.node, Chars)
     return stack.node
 
 

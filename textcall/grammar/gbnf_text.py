@@ -1,7 +1,7 @@
 """Reading GBNF, llama.cpp's notation for grammars, into rules. The automaton over them is in `gbnf.py`.
 
-    root ::= "[" (item ("," item)*)? "]"     # literals, groups, alternatives with |
-    item ::= [a-z0-9_]{1,20} | .             # classes, any character, * + ? {m} {m,} {m,n}
+root ::= "[" (item ("," item)*)? "]"     # literals, groups, alternatives with |
+item ::= [a-z0-9_]{1,20} | .             # classes, any character, * + ? {m} {m,} {m,n}
 """
 
 from __future__ import annotations

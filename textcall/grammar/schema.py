@@ -21,8 +21,25 @@ Status = Literal["enforced", "approximated", "checked after"]
 
 # Keywords that say nothing about which values are valid.
 ANNOTATIONS = frozenset(
-    "title description default examples example $schema $id id $comment $defs definitions deprecated readOnly writeOnly "
-    "$anchor contentEncoding contentMediaType".split()
+    [
+        "title",
+        "description",
+        "default",
+        "examples",
+        "example",
+        "$schema",
+        "$id",
+        "id",
+        "$comment",
+        "$defs",
+        "definitions",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "$anchor",
+        "contentEncoding",
+        "contentMediaType",
+    ]
 )
 _EMPTY = '""'
 _TYPES = {
@@ -156,7 +173,7 @@ class Compiler:
 
     def _members(self, members: Sequence[tuple[str, bool]], others: str | None) -> str:
         # first[i]: the members from i on where none was written before; more[i]: where one was
-        first = f"({others} (\",\" {others})*)?" if others else ""
+        first = f'({others} ("," {others})*)?' if others else ""
         more = f'("," {others})*' if others else ""
         for body, needed in reversed(members):
             rest = self.rule(more) if more else ""

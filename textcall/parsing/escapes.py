@@ -13,7 +13,15 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _PLAIN = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_DROPPED = {"'": "'", "`": "`", "“": "“", "”": "”", "‘": "‘", "’": "’", "_": "_"}  # the backslash before these says nothing
+_DROPPED = {
+    "'": "'",
+    "`": "`",
+    "“": "“",
+    "”": "”",
+    "‘": "‘",
+    "’": "’",
+    "_": "_",
+}  # the backslash before these says nothing
 _HEX = re.compile(r"\\x[0-9a-fA-F]{2}|\\0|\\u\{|\\U[0-9a-fA-F]{8}")
 
 
@@ -56,7 +64,9 @@ def _check_one_reading(body: str, found: set[str]) -> None:
     if "\\" in found or any(len(escape) > 1 for escape in found):
         raise TwoReadings("some backslashes are doubled and some are not; double every one that is meant as it stands")
     if found & {"n", "r", "t"} and not found & {"b", "f"}:
-        raise TwoReadings(r"\n, \r or \t beside an escape that JSON does not know; double the backslashes that are meant as they stand")
+        raise TwoReadings(
+            r"\n, \r or \t beside an escape that JSON does not know; double the backslashes that are meant as they stand"
+        )
 
 
 def _character(match: re.Match[str]) -> str:

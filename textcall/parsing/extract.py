@@ -94,7 +94,9 @@ def _in_wrapper(text: str, wrapper: re.Match[str]) -> Candidate:
     values, error = _values(inner)
     if not error and len(values) != 1:
         error = f"one JSON object belongs into <{wrapper['tag']}>, not {len(values)}"
-    return Candidate((wrapper.start(), outer), inner or " ", values[0] if values and not error else None, "wrapper", error)
+    return Candidate(
+        (wrapper.start(), outer), inner or " ", values[0] if values and not error else None, "wrapper", error
+    )
 
 
 def _on_line(text: str, at: int) -> Candidate:

@@ -44,5 +44,7 @@ def share_named(company: str) -> Share | None:
     wanted = company.strip().casefold()
     for tail in _TAILS:
         wanted = wanted.removesuffix(tail).strip()
-    known = {key.casefold(): share for share in SHARES for key in (share.name, share.english, share.code, *share.aliases)}
+    known = {
+        key.casefold(): share for share in SHARES for key in (share.name, share.english, share.code, *share.aliases)
+    }
     return known.get(wanted)

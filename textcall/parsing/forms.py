@@ -1,0 +1,145 @@
+"""The shapes in which models write a call as JSON, told apart from JSON that is an answer.
+
+All keys come from `block`: `{"tool":…,"args":…}` and its aliases, OpenAI's envelope, one outer key, lists of these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from textcall.block import ARGS_ALIASES, ARGS_KEY, NAME_ALIASES, NAME_KEY
+
+# An object whose only key (beside these) is one of the second set holds the call, or a list of calls.
+_BESIDE = frozenset({"id", "type", "index", "tool_call_id"})
+_OUTER = frozenset({"tool_call", "tool_calls", "function_call", "function_calls", "call", "calls"})
+_FUNCTION = "function"
+_MAX_NESTED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """An object that has the shape of a call.
+
+    arguments: as written, a JSON string already decoded; None where there are none. how: which keys were renamed.
+    doubt: why it cannot be taken, where two readings exist.
+    """
+
+    name: str
+    arguments: Any
+    how: tuple[str, ...] = ()
+    doubt: str = ""
+
+
+def shaped(value: Any, names: Collection[str], *, wrapped: bool, level: int = 0) -> tuple[Shaped, ...] | None:
+    """The calls that a value holds, or None where it is something else.
+
+    names: the names of the tools. wrapped: whether it stands in a wrapper that only calls stand in; then less is enough.
+    """
+    if level > _MAX_NESTED:
+        return None
+    if isinstance(value, list):
+        return _of_list(value, names, wrapped=wrapped, level=level)
+    if not isinstance(value, Mapping):
+        return None
+    inner = _inside(value)
+    if inner is not None:
+        return shaped(inner, names, wrapped=wrapped, level=level + 1)
+    found = _of_object(value, names, wrapped=wrapped)
+    return None if found is None else (found,)
+
+
+def _of_list(values: list[Any], names: Collection[str], *, wrapped: bool, level: int) -> tuple[Shaped, ...] | None:
+    found: list[Shaped] = []
+    for value in values:
+        calls = None if isinstance(value, list) else shaped(value, names, wrapped=wrapped, level=level + 1)
+        if calls is None and not wrapped:
+            return None
+        found += calls or ()
+    return tuple(found) or None
+
+
+def _inside(value: Mapping[str, Any]) -> Any:
+    """What stands in an envelope, or None where this is none."""
+    keys = [key for key in value if key not in _BESIDE]
+    if len(keys) != 1:
+        return None
+    key, inner = keys[0], value[keys[0]]
+    if key == _FUNCTION and isinstance(inner, Mapping):
+        return inner
+    return inner if key in _OUTER and isinstance(inner, Mapping | list) else None
+
+
+def _of_object(value: Mapping[str, Any], names: Collection[str], *, wrapped: bool) -> Shaped | None:
+    name_key = _name_key(value, names)
+    if name_key is None:
+        return _named_by_key(value, names) if wrapped else None
+    name: str = value[name_key]
+    args_keys = [key for key in ARGS_ALIASES if key in value and key != name_key]
+    if not args_keys:
+        return _without_arguments(value, name_key, names, wrapped=wrapped)
+    doubt = _doubt(value, args_keys, names)
+    args_key = args_keys[0]
+    if name not in names and not _certainly_a_call(value, name_key, args_key):
+        return None
+    arguments, decoded = _decoded(value[args_key])
+    how = [f"renamed({key})" for key, known in ((name_key, NAME_KEY), (args_key, ARGS_KEY)) if key != known]
+    return Shaped(name, arguments, (*how, *decoded), doubt)
+
+
+def _name_key(value: Mapping[str, Any], names: Collection[str]) -> str | None:
+    keys = [key for key in NAME_ALIASES if isinstance(value.get(key), str) and value[key]]
+    return next((key for key in keys if value[key] in names), keys[0] if keys else None)
+
+
+def _doubt(value: Mapping[str, Any], args_keys: list[str], names: Collection[str]) -> str:
+    named = {value[key] for key in NAME_ALIASES if isinstance(value.get(key), str) and value[key] in names}
+    if len(named) > 1:
+        return f"it names {' and '.join(sorted(named))}"
+    objects = [key for key in args_keys if isinstance(value[key], Mapping)]
+    if len(objects) > 1 and any(value[key] != value[objects[0]] for key in objects):
+        return f"it has arguments under {' and '.join(objects)}"
+    return ""
+
+
+def _certainly_a_call(value: Mapping[str, Any], name_key: str, args_key: str) -> bool:
+    """Whether it is a call although no tool has that name, and not an answer with a `name` in it."""
+    if name_key == NAME_KEY and args_key == ARGS_KEY:
+        return True
+    only = {name_key, args_key} | _BESIDE
+    return value.keys() <= only and isinstance(_decoded(value[args_key])[0], Mapping)
+
+
+def _without_arguments(
+    value: Mapping[str, Any], name_key: str, names: Collection[str], *, wrapped: bool
+) -> Shaped | None:
+    """`{"tool":"x"}`: a call in a wrapper; elsewhere it says that the arguments are missing, where the name is a tool's."""
+    name: str = value[name_key]
+    if name not in names or (name_key != NAME_KEY and not wrapped):
+        return None
+    if value.keys() <= {name_key} | _BESIDE:
+        return Shaped(name, {} if wrapped else None, ("no_arguments",))
+    return Shaped(name, None)
+
+
+def _named_by_key(value: Mapping[str, Any], names: Collection[str]) -> Shaped | None:
+    """`{"get_weather": {"city": "Paris"}}`."""
+    if len(value) != 1:
+        return None
+    ((name, arguments),) = value.items()
+    return Shaped(name, arguments, ("renamed(key)",)) if name in names and isinstance(arguments, Mapping) else None
+
+
+def _decoded(arguments: Any) -> tuple[Any, tuple[str, ...]]:
+    """Arguments written as a string of JSON; nothing at all, blank or null, as no arguments."""
+    if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
+        return {}, ("no_arguments",)
+    if not isinstance(arguments, str):
+        return arguments, ()
+    try:
+        inner = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments, ()
+    return (inner, ("arguments_as_string",)) if isinstance(inner, dict) else (arguments, ())

@@ -1,0 +1,342 @@
+"""A tolerant JSON reader: `read(src, pos) -> Read(value, end, repairs, duplicates)`.
+
+Strict JSON comes first and is never touched by a repair. What follows mends only what has one reading, and says what it
+mended by name:
+
+    angle_brackets          <"a": 1>                       bad_escapes           "C:\\Kiosk", "it\\'s"
+    comments                // # /* */                     control_characters    a raw newline in a string
+    duplicate_key           the same key and value twice   fullwidth_punctuation ｛"a"：1，"b"：2｝
+    inner_quotes            "say "hi"" (see `readings`)    javascript_literals   undefined
+    lone_surrogates         half a pair becomes U+FFFD     missing_closers       only ] and } are missing at the end
+    missing_comma           before a key, or a new line    python_literals       True, False, None
+    single_quotes           'a'                            smart_quotes          “a”
+    trailing_comma          before a closer                unquoted_keys         {a: 1}
+    white_space             other blanks than JSON's
+
+An open string is never closed, a number at the end of the text never taken for whole.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NoReturn
+
+from textcall.parsing.escapes import TwoReadings, decode
+from textcall.parsing.readings import only_reading
+from textcall.parsing.strict import MAX_DEPTH, MAX_DIGITS, NotStrict, Read, contradictions, read_strict
+
+__all__ = ["Broken", "NeedMore", "read", "skip_blanks"]
+
+# Opening quote -> the quotes that can close it.
+QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "＂": "＂"}
+_NAMED = {
+    "'": "single_quotes",
+    "“": "smart_quotes",
+    "”": "smart_quotes",
+    "‘": "smart_quotes",
+    "＂": "fullwidth_punctuation",
+}
+_RUN = {quote: re.compile(rf"[^\\{close}]*") for quote, close in QUOTES.items()}
+_OPENERS = {"{": "}", "｛": "｝", "<": ">", "[": "]", "［": "］"}
+_STRICT_BLANKS = re.compile(r"[ \t\n\r]*")
+_BLANKS = re.compile(r"(?:[\s\ufeff\u200b]|//[^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBERISH = re.compile(r"[-+.]?[0-9][\w.+-]*")
+_WORD = re.compile(r"-?[^\W\d][\w$]*")
+_KEY = re.compile(r"""(?:"[^"\\\n]{0,200}"|'[^'\\\n]{0,200}'|“[^”\\\n]{0,200}”|[^\W\d][\w$-]{0,200})[ \t]*[:：]""")
+_WORDS = {"true": True, "false": False, "null": None}
+_DELIMITERS = "{}[],:<>｛｝［］，：/#"
+
+
+class Broken(ValueError):
+    """No JSON, and no repair with one reading. pos: where. incomplete: the text ended before the value did."""
+
+    def __init__(self, pos: int, why: str, *, incomplete: bool = False, kind: str = "bad_json") -> None:
+        super().__init__(why)
+        self.pos = pos
+        self.why = why
+        self.incomplete = incomplete
+        self.kind = kind
+
+
+class NeedMore(Exception):  # noqa: N818  no error: the next piece of the text decides
+    """The text may go on, and what follows decides."""
+
+
+def read(src: str, pos: int = 0, *, final: bool = True, stops: tuple[str, ...] = (), strict: bool = False) -> Read:
+    """The JSON value at `pos`.
+
+    final: whether the text ends where `src` does; where not, NeedMore is raised whenever more of it could decide.
+    stops: texts that end it like its end does (a closing tag, a fence). strict: no repair. Raises Broken.
+    """
+    try:
+        return read_strict(src, pos)
+    except NotStrict as error:
+        if strict:
+            raise Broken(pos, str(error)) from None
+    reader = _Reader(src, final, stops)
+    try:
+        value, end = reader.value(pos, 0)
+    except Broken as error:
+        if error.kind != "inner_quote":
+            raise
+        return _with_inner_quotes(src, pos, error, final=final, stops=stops)
+    return Read(value, end, tuple(dict.fromkeys(reader.repairs)), tuple(reader.duplicates))
+
+
+def _with_inner_quotes(src: str, pos: int, error: Broken, *, final: bool, stops: tuple[str, ...]) -> Read:
+    """Unescaped quotes inside strings, where one reading exists: first within the line, then up to a blank line."""
+    for ending in ("\n", "\n\n"):
+        end = min((at for at in (src.find(stop, error.pos) for stop in (*stops, ending)) if at >= 0), default=-1)
+        if end < 0:
+            if not final:
+                raise NeedMore
+            end = len(src)
+        found = only_reading(src, pos, end)
+        if found is not None:
+            value, stop, ambiguous = found
+            if ambiguous:
+                break
+            return Read(value, stop, ("inner_quotes",))
+    raise Broken(error.pos, error.why)
+
+
+def skip_blanks(src: str, pos: int) -> int:
+    """Past white space and comments."""
+    match = _BLANKS.match(src, pos)
+    return match.end() if match else pos
+
+
+class _Reader:
+    """One pass over one value. Every method takes a position and returns the value with the position behind it."""
+
+    def __init__(self, src: str, final: bool, stops: tuple[str, ...]) -> None:
+        self.src = src
+        self.final = final
+        self.stops = stops
+        self.repairs: list[str] = []
+        self.duplicates: list[str] = []
+
+    def value(self, pos: int, level: int) -> tuple[Any, int]:
+        pos = self.blanks(pos)
+        if self.over(pos):
+            self.ended(pos, "the text ended where a value was expected")
+        char = self.src[pos]
+        if char in QUOTES:
+            return self.string(pos, "member" if level >= 0 else "element")
+        if char in "[［":
+            return self.array(pos, level)
+        if char in "{｛" or (char == "<" and self.src[self.blanks(pos + 1) : self.blanks(pos + 1) + 1] in QUOTES):
+            return self.object(pos, level)
+        if char in "-+.0123456789" and not self.src.startswith("-I", pos):
+            return self.number(pos)
+        return self.word(pos)
+
+    def object(self, pos: int, level: int) -> tuple[dict[str, Any], int]:
+        self.deeper(pos, level)
+        closer = self.opener(pos)
+        pairs: list[tuple[str, Any]] = []
+        pos = self.blanks(pos + 1)
+        while True:
+            if self.over(pos):
+                self.ended(pos, "the text ended inside an object")
+            if self.src[pos] == closer:
+                return self.made(pairs), pos + 1
+            key, pos = self.key(pos)
+            value, pos = self.value(pos, abs(level) + 1)
+            pairs.append((key, value))
+            pos, done = self.after(pos, closer, value)
+            if done:
+                return self.made(pairs), pos
+
+    def array(self, pos: int, level: int) -> tuple[list[Any], int]:
+        self.deeper(pos, level)
+        closer = self.opener(pos)
+        items: list[Any] = []
+        pos = self.blanks(pos + 1)
+        while True:
+            if self.over(pos):
+                self.ended(pos, "the text ended inside an array")
+            if self.src[pos] == closer:
+                return items, pos + 1
+            value, pos = self.value(pos, -abs(level) - 1)
+            items.append(value)
+            pos, done = self.after(pos, closer, value, element=True)
+            if done:
+                return items, pos
+
+    def after(self, pos: int, closer: str, value: Any, *, element: bool = False) -> tuple[int, bool]:
+        """Past what follows a member or an element; whether the container is closed by it."""
+        start, pos = pos, self.blanks(pos)
+        if self.over(pos):
+            if not self.final and pos >= len(self.src):
+                raise NeedMore
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                raise Broken(pos, "the text ended behind a number, which may be cut", incomplete=True)
+            self.repairs.append("missing_closers")
+            return pos, True
+        char = self.src[pos]
+        if char == closer:
+            return pos + 1, True
+        if char in ",，":
+            self.repairs += ["fullwidth_punctuation"] if char == "，" else []
+            pos = self.blanks(pos + 1)
+            if not self.over(pos) and self.src[pos] == closer:
+                self.repairs.append("trailing_comma")
+                return pos + 1, True
+            return pos, False
+        if self.comma_is_missing(start, pos, element=element):
+            self.repairs.append("missing_comma")
+            return pos, False
+        raise Broken(pos, f"a comma or {closer} was expected before {self.near(pos)}")
+
+    def comma_is_missing(self, start: int, pos: int, *, element: bool) -> bool:
+        if element:
+            return "\n" in self.src[start:pos] and self.src[pos] not in "}]>:："
+        return start < pos and self.is_key(pos)
+
+    def is_key(self, pos: int) -> bool:
+        if _KEY.match(self.src, pos):
+            return True
+        if not self.final and "\n" not in self.src[pos : pos + 200] and len(self.src) - pos < 200:
+            raise NeedMore
+        return False
+
+    def key(self, pos: int) -> tuple[str, int]:
+        if self.src[pos] in QUOTES:
+            key, pos = self.string(pos, "key")
+        else:
+            word = _WORD.match(self.src, pos)
+            if word is None:
+                raise Broken(pos, f"a key in double quotes was expected before {self.near(pos)}")
+            if word.end() >= len(self.src):
+                self.ended(word.end(), "the text ended inside a key")
+            self.repairs.append("unquoted_keys")
+            key, pos = word[0], word.end()
+        pos = self.blanks(pos)
+        if self.over(pos):
+            self.ended(pos, "the text ended behind a key")
+        if self.src[pos] not in ":：":
+            raise Broken(pos, f"a colon was expected behind the key {key[:40]!r}")
+        self.repairs += ["fullwidth_punctuation"] if self.src[pos] == "：" else []
+        return key, pos + 1
+
+    def string(self, pos: int, role: str) -> tuple[str, int]:
+        quote = self.src[pos]
+        at = pos + 1
+        while True:
+            match = _RUN[quote].match(self.src, at)
+            at = match.end() if match else at
+            if at >= len(self.src):
+                self.ended(at, "the text ended inside a string")
+            if self.src[at] == "\\":
+                at += 2
+                continue
+            if not self.closes(at + 1, role):
+                why = f"a quote inside a string is not escaped, or a comma is missing, before {self.near(at + 1)}"
+                raise Broken(at, why, kind="inner_quote")
+            break
+        self.repairs += [_NAMED[quote]] if quote in _NAMED else []
+        try:
+            text, repairs = decode(self.src[pos + 1 : at])
+        except TwoReadings as error:
+            raise Broken(pos, str(error)) from None
+        self.repairs += repairs
+        return text, at + 1
+
+    def closes(self, pos: int, role: str) -> bool:
+        """Whether a quote before `pos` can end a string in this place."""
+        start, pos = pos, self.look(pos)
+        if self.over(pos):
+            if not self.final and pos >= len(self.src):
+                raise NeedMore
+            return True
+        char = self.src[pos]
+        if role == "key":
+            return char in ":："
+        if char in (",，]］" if role == "element" else ",，}｝>"):
+            return True
+        return self.comma_is_missing(start, pos, element=role == "element")
+
+    def number(self, pos: int) -> tuple[int | float, int]:
+        match = _NUMBER.match(self.src, pos)
+        end = match.end() if match else pos
+        if end >= len(self.src) and not self.final:
+            raise NeedMore
+        if match is None or not self.delimited(end):
+            whole = _NUMBERISH.match(self.src, pos)
+            written = whole[0] if whole else self.src[pos]
+            raise Broken(pos, f"{written[:40]} is not a JSON number; write it in plain decimal digits")
+        if len(match[0]) > MAX_DIGITS:
+            raise Broken(pos, f"a number of {len(match[0])} digits is too large")
+        if match[1] is None and match[2] is None:
+            return int(match[0]), end
+        number = float(match[0])
+        if not math.isfinite(number):
+            raise Broken(pos, f"{match[0][:40]} is not a finite number")
+        return number, end
+
+    def word(self, pos: int) -> tuple[bool | None, int]:
+        match = _WORD.match(self.src, pos)
+        if match is None:
+            raise Broken(pos, f"a value was expected before {self.near(pos)}")
+        if match.end() >= len(self.src) and not self.final:
+            raise NeedMore
+        word = match[0]
+        if word in ("NaN", "nan", "Infinity", "-Infinity", "inf"):
+            raise Broken(pos, f"{word} is not a JSON number")
+        if word == "undefined":
+            self.repairs.append("javascript_literals")
+            return None, match.end()
+        if word.lower() not in _WORDS or not self.delimited(match.end()):
+            raise Broken(pos, f"a value was expected, and text belongs into double quotes, before {self.near(pos)}")
+        self.repairs += ["python_literals"] if word not in _WORDS else []
+        return _WORDS[word.lower()], match.end()
+
+    def opener(self, pos: int) -> str:
+        char = self.src[pos]
+        self.repairs += ["angle_brackets"] if char == "<" else ["fullwidth_punctuation"] if char in "｛［" else []
+        return _OPENERS[char]
+
+    def made(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            twice = contradictions(pairs)
+            self.duplicates += twice
+            self.repairs += [] if twice else ["duplicate_key"]
+        return value
+
+    def blanks(self, pos: int) -> int:
+        """Past white space and comments, which are reported."""
+        match = _STRICT_BLANKS.match(self.src, pos)
+        end = match.end() if match else pos
+        more = self.look(end)
+        if more > end:
+            skipped = self.src[end:more]
+            self.repairs.append("comments" if "/" in skipped or "#" in skipped else "white_space")
+        return more
+
+    def look(self, pos: int) -> int:
+        end = skip_blanks(self.src, pos)
+        if self.src.startswith("/*", end) or (self.src.startswith("/", end) and end + 1 >= len(self.src)):
+            self.ended(len(self.src), "the text ended inside a comment")
+        return end
+
+    def over(self, pos: int) -> bool:
+        return pos >= len(self.src) or any(self.src.startswith(stop, pos) for stop in self.stops)
+
+    def ended(self, pos: int, why: str) -> NoReturn:
+        if not self.final and pos >= len(self.src):
+            raise NeedMore
+        raise Broken(pos, why, incomplete=True)
+
+    def deeper(self, pos: int, level: int) -> None:
+        if abs(level) >= MAX_DEPTH:
+            raise Broken(pos, f"more than {MAX_DEPTH} levels of objects and arrays", kind="too_deep")
+
+    def delimited(self, pos: int) -> bool:
+        return self.over(pos) or self.src[pos].isspace() or self.src[pos] in _DELIMITERS
+
+    def near(self, pos: int) -> str:
+        return repr(self.src[pos : pos + 20])
