@@ -160,10 +160,11 @@ class _Reply:
             return steps[token] is not None
 
         logits, first_bytes = self._context.logits(), cursor.first_bytes()
+        test: Callable[[int], bool] = allows
         decision = self._plan.decision
         if decision is not None and self.data.decode("utf-8", errors="ignore") == decision.prefix:
-            allows = self._decide(decision, [t for t in self._chooser.candidates(first_bytes) if allows(t)])
-        token = self._chooser.allowed(logits, allows, first_bytes)
+            test = self._decide(decision, [t for t in self._chooser.candidates(first_bytes) if allows(t)])
+        token = self._chooser.allowed(logits, test, first_bytes)
         if token is None:
             raise RuntimeError(f"no token fits the grammar after {bytes(self.data)!r}")  # a fault of textcall
         return token, steps.get(token)

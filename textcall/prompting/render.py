@@ -7,7 +7,7 @@ every result (without it they answer after the first one), and an arithmetic exa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textcall.block import Convention, Shape, render_call, render_none, render_reply
 from textcall.messages import Message, Problem, ToolCall, compact_json
@@ -118,7 +118,7 @@ def _call_form() -> str:
     return render_call("NAME", {}).replace('"NAME"', "NAME").replace("{}", "{...}")
 
 
-_FORMS = {
+_FORMS: dict[Shape, Callable[[Convention], str]] = {
     Shape.PLAIN: lambda _convention: (
         f"To use a tool, write one JSON object alone on a line and nothing else: {_call_form()}\n"
         "If no tool is needed, answer in plain text."
