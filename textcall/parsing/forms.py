@@ -5,12 +5,12 @@ All keys come from `block`: `{"tool":…,"args":…}` and its aliases, OpenAI's 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from textcall.block import ARGS_ALIASES, ARGS_KEY, NAME_ALIASES, NAME_KEY
+from textcall.parsing.lenient import Broken, read, skip_blanks
 
 # An object whose only key (beside these) is one of the second set holds the call, or a list of calls.
 _BESIDE = frozenset({"id", "type", "index", "tool_call_id"})
@@ -138,8 +138,11 @@ def _decoded(arguments: Any) -> tuple[Any, tuple[str, ...]]:
         return {}, ("no_arguments",)
     if not isinstance(arguments, str):
         return arguments, ()
+    start = skip_blanks(arguments, 0)
     try:
-        inner = json.loads(arguments)
-    except (ValueError, RecursionError):
+        found = read(arguments, start)
+    except Broken:
         return arguments, ()
-    return (inner, ("arguments_as_string",)) if isinstance(inner, dict) else (arguments, ())
+    if not isinstance(found.value, dict) or arguments[found.end :].strip() or found.duplicates:
+        return arguments, ()
+    return found.value, ("arguments_as_string", *(f"repaired({name})" for name in found.repairs))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from textcall.block import ARGS_ALIASES, ARGS_KEY, NAME_ALIASES, NAME_KEY, REPLY_TEXT, Convention, Shape, render_call
 from textcall.messages import Problem, ToolCall
 from textcall.parsing.extract import Candidate, candidates, split_reasoning
-from textcall.parsing.validate import Described, problems_of, unknown_tool
+from textcall.parsing.validate import Described, problem_of, unknown_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,9 @@ class _Reading:
             message = f"{name}: the arguments must be a JSON object, as in {shape}"
             self.problems.append(Problem("invalid_arguments", message, "", candidate.span))
             return
-        wrong = list(problems_of(tool, arguments, candidate.span))
-        if wrong:
-            self.problems.extend(wrong)
+        wrong = problem_of(tool, arguments, candidate.span)
+        if wrong is not None:
+            self.problems.append(wrong)
             return
         if candidate.place != "line":
             how = (f"extracted({candidate.place})", *how)

@@ -1,19 +1,28 @@
-"""A call against the schema of its tool: jsonschema decides, whatever the grammar let through."""
+"""A call against the schema of its tool. jsonschema decides, whatever the grammar let through.
+
+The draft is the one that `$schema` names, else 2020-12; formats are checked; nothing is ever fetched for a `$ref`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import lru_cache
 from typing import Any, Protocol
 
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import Draft202012Validator, validator_for
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
+from textcall.block import render_call
+from textcall.errors import SchemaError
 from textcall.messages import Problem, Span, compact_json
 
-_SHOWN = 5  # problems of one call that are said
+_SHOWN_ERRORS = 8
+_SHOWN_VALUES = 20
+_SHOWN_TEXT = 200
 
 
 class Described(Protocol):
@@ -30,36 +39,120 @@ class Described(Protocol):
         ...
 
 
-def problems_of(tool: Described, arguments: Mapping[str, Any], span: Span) -> Iterator[Problem]:
-    """What is wrong with the arguments, the first few, in words that say what is allowed."""
-    validator = _validator(compact_json(dict(tool.parameters)))
-    errors = sorted(validator.iter_errors(arguments), key=lambda error: [str(part) for part in error.absolute_path])
-    for error in errors[:_SHOWN]:
-        path = "".join(f"/{part}" for part in error.absolute_path)
-        where = f"argument {path[1:]}" if path else "the arguments"
-        yield Problem("invalid_arguments", f"{tool.name}: {where}: {_said(error)}", path, span)
+_KNOWN: dict[int, tuple[Mapping[str, Any], Validator]] = {}
+_MAX_KNOWN = 512
 
 
-def unknown_tool(name: str, tools: Mapping[str, Described], span: Span) -> Problem:
+def validator_of(tool: Described) -> Validator:
+    """The validator of a tool's parameters; the same one for the same object."""
+    parameters = tool.parameters
+    known = _KNOWN.get(id(parameters))
+    if known is not None and known[0] is parameters:
+        return known[1]
+    schema = dict(parameters)
+    draft = validator_for(schema, default=Draft202012Validator)
+    made = draft(schema, registry=Registry(), format_checker=draft.FORMAT_CHECKER)
+    if len(_KNOWN) >= _MAX_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[id(parameters)] = (parameters, made)
+    return made
+
+
+def is_valid(tool: Described, arguments: Mapping[str, Any]) -> bool:
+    """Whether the arguments fit. Raises SchemaError where the schema cannot be used."""
+    return next(_errors(tool, arguments), None) is None
+
+
+def problem_of(tool: Described, arguments: Mapping[str, Any], span: Span | None) -> Problem | None:
+    """Everything that is wrong with the arguments, in one problem; its path is that of the first fault."""
+    errors = sorted(_errors(tool, arguments), key=lambda error: [str(part) for part in error.absolute_path])
+    if not errors:
+        return None
+    said = list(dict.fromkeys(_said(error, tool) for error in errors))
+    more = f"; and {len(said) - _SHOWN_ERRORS} more" if len(said) > _SHOWN_ERRORS else ""
+    message = f"{tool.name}: {'; '.join(said[:_SHOWN_ERRORS])}{more}."
+    return Problem("invalid_arguments", message, _pointer(errors[0]), span)
+
+
+def unknown_tool(name: str, names: Mapping[str, Any], span: Span | None) -> Problem:
     """The problem of a name that no tool bears."""
-    near = get_close_matches(name, tools, 1)
+    near = get_close_matches(name, names, 1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    known = ", ".join(tools) or "none"
-    return Problem("unknown_tool", f"there is no tool {name!r}.{hint} The tools are: {known}.", "", span)
+    known = ", ".join(names) or "none"
+    return Problem("unknown_tool", f"There is no tool {name[:80]!r}.{hint} The tools are: {known}.", "", span)
 
 
-def _said(error: ValidationError) -> str:
-    if error.validator == "enum":
-        return f"{compact_json(error.instance)} is not one of {', '.join(map(compact_json, error.validator_value))}"
-    if error.validator == "type":
-        wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
-        return f"{compact_json(error.instance)[:200]} is not of type {wanted}"
-    return error.message[:400]
+def not_an_object(name: str, arguments: Any, span: Span | None) -> Problem:
+    """The problem of arguments that are no JSON object."""
+    kinds = {str: "a string", list: "an array", bool: "true or false", int: "a number", float: "a number"}
+    got = "nothing" if arguments is None else kinds.get(type(arguments), "something else")
+    message = f"{name}: the arguments must be a JSON object, got {got}. Write {render_call(name, {'NAME': 'VALUE'})}."
+    return Problem("invalid_arguments", message, "", span)
 
 
-@lru_cache(maxsize=256)
-def _validator(schema: str) -> Validator:
-    import json
+def _errors(tool: Described, arguments: Mapping[str, Any]) -> Iterator[ValidationError]:
+    try:
+        yield from validator_of(tool).iter_errors(arguments)
+    except (Unresolvable, re.error, RecursionError) as error:
+        why = "it refers to itself without end" if isinstance(error, RecursionError) else str(error)
+        raise SchemaError(f"the parameters of {tool.name!r} cannot be used as a schema: {why}") from error
 
-    parsed = json.loads(schema)
-    return validator_for(parsed, default=Draft202012Validator)(parsed)
+
+def _said(error: ValidationError, tool: Described) -> str:
+    where = _pointer(error)
+    shown = f"argument {where[1:]}" if where else "the arguments"
+    rule, wanted = str(error.validator), error.validator_value
+    if rule == "required":
+        return _missing(error, where)
+    if rule == "additionalProperties" and isinstance(error.instance, Mapping) and wanted is False:
+        return _unknown(error, where, tool)
+    got = f"got {_short(error.instance)}"
+    if rule == "enum":
+        return f"{shown} must be one of: {_listed(wanted)}; {got}"
+    if rule == "const":
+        return f"{shown} must be {compact_json(wanted)}; {got}"
+    if rule == "type":
+        return f"{shown} must be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}; {got}"
+    if rule in ("anyOf", "oneOf"):
+        return f"{shown} fits {'none' if error.context else 'more than one'} of what is allowed: {_branches(wanted)}; {got}"
+    if rule == "format":
+        return f"{shown} must be a {wanted}; {got}"
+    return f"{shown}: {error.message[:_SHOWN_TEXT]}"
+
+
+def _missing(error: ValidationError, where: str) -> str:
+    names = [name for name in error.validator_value if name not in error.instance]
+    what = "arguments" if len(names) > 1 else "argument"
+    return f"missing required {what} {', '.join(names)}{f' of {where[1:]}' if where else ''}"
+
+
+def _unknown(error: ValidationError, where: str, tool: Described) -> str:
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    known = schema.get("properties", {})
+    names = [name for name in error.instance if name not in known]
+    hint = " (put the arguments directly into the object)" if not where and {"properties", "parameters", tool.name} & {*names} else ""
+    allowed = f"allowed are: {', '.join(known)}" if known else "it takes none"
+    what = "arguments" if len(names) > 1 else "argument"
+    return f"unknown {what} {', '.join(names)}{f' of {where[1:]}' if where else ''}{hint}; {allowed}"
+
+
+def _pointer(error: ValidationError) -> str:
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in error.absolute_path)
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join(_short(value) for value in values[:_SHOWN_VALUES])
+    return f"{shown}, and {len(values) - _SHOWN_VALUES} more" if len(values) > _SHOWN_VALUES else shown
+
+
+def _branches(branches: list[Any]) -> str:
+    named = [str(b.get("type", b.get("title", compact_json(b)))) if isinstance(b, Mapping) else str(b) for b in branches]
+    return " or ".join(_short_text(name) for name in named[:_SHOWN_VALUES])
+
+
+def _short(value: Any) -> str:
+    return _short_text(compact_json(value))
+
+
+def _short_text(text: str) -> str:
+    return text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
