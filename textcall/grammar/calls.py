@@ -11,13 +11,14 @@ from typing import Literal
 from textcall.block import ARGS_KEY, NAME_OPENING, REPLY_TEXT, Convention, Shape, render_none
 from textcall.errors import SchemaError, UsageError
 from textcall.grammar.library import json_rules
-from textcall.grammar.schema import Compiler, KeywordReport, check_schema, literal
+from textcall.grammar.schema import Compiler, KeywordReport, check_schema
+from textcall.grammar.terms import literal, used_rules
 from textcall.messages import compact_json
 from textcall.tools import Tool
 
 Mode = Literal["auto", "required", "none"]
 
-# The text of an answer. It never begins as a call does: with `{`, `[`, `<`, a fence, or white space before one of these.
+# The text of an answer. It never begins as a call does: with `{`, `[`, `<`, a fence, or white space before one.
 _TEXT = "[^{\\[<`\\x00-\\x20] [^\\x00]*"
 _FREE = "[^\\x00]+"
 # A `reply` that says nothing is none.
@@ -26,7 +27,7 @@ _REPLY_STRING = '"\\"" [^"\\\\\\x00-\\x20] char* "\\""'
 
 @dataclass(frozen=True, slots=True)
 class ReplyGrammar:
-    """The grammar of a whole reply. report: by tool, what is enforced. problems: what could not be compiled, a line each."""
+    """The grammar of a whole reply. report: by tool, what is enforced. problems: what could not be compiled."""
 
     gbnf: str
     report: Mapping[str, tuple[KeywordReport, ...]]
@@ -72,15 +73,8 @@ def _answer(convention: Convention, mode: Mode) -> str:
 
 def _written(rules: Mapping[str, str]) -> str:
     """The rules as GBNF, with those of json.gbnf that they use."""
-    everything = {**rules, **json_rules()}
-    used, waiting = {"root"}, ["root"]
-    while waiting:
-        for word in everything[waiting.pop()].replace("(", " ").replace(")", " ").split():
-            name = word.rstrip("*+?")
-            if name in everything and name not in used:
-                used.add(name)
-                waiting.append(name)
-    return "\n".join(f"{name} ::= {body}" for name, body in everything.items() if name in used) + "\n"
+    used = used_rules({**rules, **json_rules()})
+    return "\n".join(f"{name} ::= {body}" for name, body in used.items()) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +94,7 @@ def _compiled_args(parameters: str, prefix: str) -> _Args:
     try:
         check_schema(schema)
         compiler = Compiler(schema, open_objects=False, prefix=prefix)
-        body = compiler.value({"type": "object", "properties": {}, **schema}, "")
+        body = compiler.body({"type": "object", "properties": {}})
     except (SchemaError, RecursionError) as error:
         return _Args("object", {}, (), f"its parameters cannot be compiled, so any JSON object is taken: {error}")
-    return _Args(body, compiler.rules, tuple(compiler.report))
+    return _Args(body, compiler.rules, compiler.report)

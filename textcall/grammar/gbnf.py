@@ -1,9 +1,9 @@
 """GBNF text as an automaton over code points.
 
 A state is a set of stacks, as in llama.cpp: what is still to be matched, innermost first. Stacks share their tails and
-are interned, so that sets of them compare by identity; states are interned too and remember every step, so that text like
-the text before costs one look-up a character. Repetitions are counted on the stack and never expanded: `{0,100000}` is
-one element.
+are interned, so that sets of them compare by identity; states are interned too and remember every step, so that text
+like the text before costs one look-up a character. Repetitions are counted on the stack and never expanded:
+`{0,100000}` is one element.
 """
 
 from __future__ import annotations

@@ -1,23 +1,42 @@
-"""JSON Schema to GBNF: one function a keyword, one table, a report a keyword.
+"""JSON Schema to GBNF, with a report by keyword.
 
-The grammar is never narrower than the schema, except that it writes properties in the schema's order, without white
-space. What it cannot express is looser and reported as `checked after`: validation holds it, see `parsing.validate`.
+A schema is taken as alternatives of conjunctions: `anyOf`, `allOf` and `$ref` are multiplied out (`_expand`), and each
+conjunction of plain schemas becomes one body (`_plain`). So what stands beside a `$ref` or an `anyOf` holds too.
+
+The grammar is never narrower than the schema, except that a value has its compact text (no white space, no needless
+escapes, whole numbers without fraction) and objects write the listed properties first, in the schema's order. What it
+cannot express is looser and reported as `approximated` or `checked after`: validation holds it, see `parsing.validate`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from jsonschema.exceptions import SchemaError as InvalidSchema
 from jsonschema.validators import validator_for
 
 from textcall.errors import SchemaError
+from textcall.grammar.conjunction import Conjunction, Part
 from textcall.grammar.library import json_rules
+from textcall.grammar.references import References
+from textcall.grammar.terms import (
+    constant,
+    counted,
+    either,
+    fits,
+    items_text,
+    literal,
+    members_text,
+    other_name,
+    used_rules,
+    whole_numbers,
+)
 from textcall.messages import compact_json
 
 Status = Literal["enforced", "approximated", "checked after"]
+_LOOSENESS: tuple[Status, ...] = ("enforced", "approximated", "checked after")
 
 # Keywords that say nothing about which values are valid.
 ANNOTATIONS = frozenset(
@@ -37,20 +56,27 @@ ANNOTATIONS = frozenset(
         "readOnly",
         "writeOnly",
         "$anchor",
+        "$dynamicAnchor",
+        "$recursiveAnchor",
+        "$vocabulary",
         "contentEncoding",
         "contentMediaType",
+        "contentSchema",
     ]
 )
-_EMPTY = '""'
-_TYPES = {
-    "string": "string",
-    "integer": "integer",
-    "number": "number",
-    "boolean": '("true" | "false")',
-    "null": '"null"',
-    "array": "array",
-    "object": "object",
+_BRANCHES = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+_BY_TYPE = {
+    "object": frozenset({"properties", "required", "additionalProperties", "patternProperties"}),
+    "array": frozenset({"items", "prefixItems", "additionalItems", "minItems", "maxItems"}),
+    "string": frozenset({"minLength", "maxLength"}),
+    "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
 }
+_TEXTS = {"boolean": '("true" | "false")', "null": '"null"', "number": "number"}
+_MOST_ALTERNATIVES = 64
+_MOST_RULES = 20_000
+_DEEPEST = 40
+# A conjunct that could not be taken along: whatever it lists must stay possible.
+_LOOSE = Part({"then": True}, "", said=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,185 +104,254 @@ def schema_to_gbnf(schema: Any, *, open_objects: bool = True) -> Compiled:
     """
     check_schema(schema)
     compiler = Compiler(schema, open_objects=open_objects)
-    body = compiler.value(schema, "")
-    rules = {"root": body, **compiler.rules, **json_rules()}
-    return Compiled("\n".join(f"{name} ::= {text}" for name, text in rules.items()) + "\n", tuple(compiler.report))
+    rules = {"root": compiler.body(), **compiler.rules, **json_rules()}
+    text = "\n".join(f"{name} ::= {body}" for name, body in used_rules(rules).items()) + "\n"
+    return Compiled(text, compiler.report)
 
 
 def check_schema(schema: Any) -> None:
     """Raise SchemaError, with the path, where `schema` is no valid JSON Schema of its draft (2020-12 where unsaid)."""
     if not isinstance(schema, Mapping | bool):
         raise SchemaError(f"a JSON Schema is an object or a boolean, not {type(schema).__name__}")
+    if isinstance(schema, Mapping) and not isinstance(schema.get("$schema", ""), str):
+        raise SchemaError("not a valid JSON Schema at /$schema: it is the address of a draft, a string")
     try:
-        validator_for(schema).check_schema(schema)
+        validator_for(schema).check_schema(cast(Any, schema))
     except InvalidSchema as error:
         path = "/".join(["", *(str(part) for part in error.absolute_path)])
         raise SchemaError(f"not a valid JSON Schema at {path or 'the top'}: {error.message}") from error
-
-
-def literal(text: str) -> str:
-    """`text` as a GBNF literal."""
-    escaped = "".join(_ESCAPES.get(char) or (char if ord(char) >= 32 else f"\\x{ord(char):02X}") for char in text)
-    return f'"{escaped}"'
-
-
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    except RecursionError as error:
+        raise SchemaError("the JSON Schema is nested too deeply to be read") from error
 
 
 @dataclass(slots=True)
 class Compiler:
     """One schema on its way into rules. prefix: of the names of its rules, so that several share one grammar."""
 
-    root: Any
+    schema: Any
     open_objects: bool = True
     prefix: str = "s"
     rules: dict[str, str] = field(default_factory=dict)
-    report: list[KeywordReport] = field(default_factory=list)
-    _named: dict[str, str] = field(default_factory=dict)
+    _statuses: dict[tuple[str, str], Status] = field(default_factory=dict)
+    _bodies: dict[tuple[str, ...], str | None] = field(default_factory=dict)
+    _references: References = field(init=False)
+    _depth: int = 0
 
-    def value(self, schema: Any, path: str) -> str:
-        """The body of a rule for `schema`, which stands at `path`."""
-        if schema is False:
-            self._say(path, "false", "checked after")
-            return "value"
-        if not isinstance(schema, Mapping):
-            return "value"
-        for keyword, compile_keyword in _WHOLE.items():
-            if keyword in schema:
-                body = compile_keyword(self, schema, path)
-                if body is not None:
-                    self._say(path, keyword, "enforced")
-                    self._rest(schema, path, {keyword, "type"} if keyword in ("enum", "const") else {keyword})
-                    return body
-        return self._by_type(schema, path)
+    def __post_init__(self) -> None:
+        self._references = References(self.schema)
 
-    def rule(self, body: str) -> str:
-        """The name of a new rule with this body."""
+    @property
+    def report(self) -> tuple[KeywordReport, ...]:
+        """What became of each keyword, in the order in which they were met."""
+        return tuple(KeywordReport(path, keyword, status) for (path, keyword), status in self._statuses.items())
+
+    def body(self, *also: Mapping[str, Any]) -> str:
+        """The body of a rule for the whole schema, which holds together with the schemas `also`."""
+        parts = (Part(self._references.root, ""), *(Part(s, f"#{i}", said=False) for i, s in enumerate(also)))
+        found = self._value(parts)
+        if found is None:
+            self._say("", "false", "checked after")
+        return found or "value"
+
+    def _rule(self, body: str) -> str:
         name = f"{self.prefix}-{len(self.rules)}"
         self.rules[name] = body
         return name
 
-    def _by_type(self, schema: Mapping[str, Any], path: str) -> str:
-        kinds = schema.get("type", _guess(schema))
-        options = [self._one_type(kind, schema, path) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
-        if schema.get("nullable") is True and '"null"' not in options:
-            options.append('"null"')
-        if "type" in schema:
-            self._say(path, "type", "enforced")
-        used = {"type", "nullable"}
-        used |= {"properties", "required", "additionalProperties"} if "object" in kinds else set()
-        used |= {"items"} if "array" in kinds else set()
-        self._rest(schema, path, used)
-        return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+    def _value(self, parts: tuple[Part, ...]) -> str | None:
+        """The body for a value that fits all of `parts`; None where no value does."""
+        if self._depth >= _DEEPEST or len(self.rules) > _MOST_RULES:
+            for part in parts:
+                self._say_all(part, "checked after")
+            return "value"
+        self._depth += 1
+        alternatives: list[Conjunction] = [Conjunction()]
+        for part in parts:
+            alternatives = _both(alternatives, self._expand(part, ())) or []
+        bodies = [body for body in map(self._plain, alternatives) if body is not None]
+        self._depth -= 1
+        if not bodies:
+            return None
+        return "value" if "value" in bodies else either(bodies)
 
-    def _one_type(self, kind: str, schema: Mapping[str, Any], path: str) -> str:
-        if kind == "object" and ("properties" in schema or schema.get("additionalProperties") is not None):
-            return self.rule(self._object(schema, path))
-        if kind == "array" and isinstance(schema.get("items"), Mapping):
-            self._say(path, "items", "enforced")
-            item = self.rule(self.value(schema["items"], f"{path}/items"))
-            return f'"[" ({item} ("," {item})*)? "]"'
-        return _TYPES.get(kind, "value")
-
-    def _object(self, schema: Mapping[str, Any], path: str) -> str:
-        """Properties in order, each optional one with or without: linear in their number by one rule a place."""
-        properties = schema.get("properties") or {}
-        required = set(schema.get("required") or ())
-        for keyword in ("properties", "required", "additionalProperties"):
+    def _expand(self, part: Part, above: tuple[str, ...]) -> list[Conjunction]:
+        """The alternatives of one schema, each a conjunction of schemas of which only the plain keywords count."""
+        schema = part.schema
+        if not isinstance(schema, Mapping):
+            return [] if schema is False else [Conjunction()]
+        if len(above) > _DEEPEST:
+            self._say_all(part, "checked after")
+            return [Conjunction((_LOOSE,))]
+        above = (*above, part.path)
+        if self._references.ref_stands_alone and isinstance(schema.get("$ref"), str):
+            return self._follow(part, above)
+        plain = set(schema) - ANNOTATIONS - _BRANCHES
+        found = [Conjunction((part,) if plain else ())]
+        if isinstance(schema.get("$ref"), str):
+            found = self._joined(found, self._follow(part, above), part, "$ref")
+        for index, _ in enumerate(schema.get("allOf") or ()):
+            found = self._joined(found, self._expand(part.at("allOf", index), above), part, "allOf")
+        for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
-                self._say(path, keyword, "enforced")
-        members = []
-        for key, sub in properties.items():
-            body = self.value(sub, f"{path}/properties/{_pointer(key)}")
-            members.append((f"{literal(compact_json(key) + ':')} {body}", key in required))
-        return self._members(members, self._others(schema, path))
-
-    def _members(self, members: Sequence[tuple[str, bool]], others: str | None) -> str:
-        # first[i]: the members from i on where none was written before; more[i]: where one was
-        first = f'({others} ("," {others})*)?' if others else ""
-        more = f'("," {others})*' if others else ""
-        for body, needed in reversed(members):
-            rest = self.rule(more) if more else ""
-            taken, added = f"{body} {rest}".rstrip(), f'"," {body} {rest}'.rstrip()
-            skipped_first, skipped_more = first, rest
-            first = taken if needed else f"{taken} | {self.rule(skipped_first) if skipped_first else _EMPTY}"
-            more = added if needed else f"{added} | {skipped_more or _EMPTY}"
-        return f'"{{" ({first}) "}}"' if first else '"{" "}"'
-
-    def _others(self, schema: Mapping[str, Any], path: str) -> str | None:
-        extra = schema.get("additionalProperties", self.open_objects)
-        if "patternProperties" in schema and extra is False:
-            extra = True  # looser: names that match the patterns are allowed, validation looks at the rest
-        if extra is False:
-            return None
-        body = self.value(extra, f"{path}/additionalProperties") if isinstance(extra, Mapping) else "value"
-        return self.rule(f'string ":" {body}')
-
-    def _enum(self, schema: Mapping[str, Any], _path: str) -> str | None:
-        options = dict.fromkeys(literal(compact_json(value)) for value in schema["enum"])
-        return f"({' | '.join(options)})" if options else None
-
-    def _const(self, schema: Mapping[str, Any], _path: str) -> str:
-        return literal(compact_json(schema["const"]))
-
-    def _ref(self, schema: Mapping[str, Any], path: str) -> str | None:
-        reference = schema["$ref"]
-        target = self._resolve(reference)
-        if target is None:
-            return None
-        if reference not in self._named:
-            name = self._named[reference] = self.rule("value")  # named before it is compiled: it may use itself
-            self.rules[name] = self.value(target, f"{path}/$ref")
-        return self._named[reference]
-
-    def _any_of(self, schema: Mapping[str, Any], path: str, keyword: str = "anyOf") -> str | None:
-        options = [self.value(sub, f"{path}/{keyword}/{index}") for index, sub in enumerate(schema[keyword])]
-        return f"({' | '.join(dict.fromkeys(options))})" if options else None
-
-    def _one_of(self, schema: Mapping[str, Any], path: str) -> str | None:
-        return self._any_of(schema, path, "oneOf")
-
-    def _all_of(self, schema: Mapping[str, Any], path: str) -> str | None:
-        if len(schema["allOf"]) != 1:
-            return None
-        return self.value(schema["allOf"][0], f"{path}/allOf/0")
-
-    def _resolve(self, reference: str) -> Any:
-        if not reference.startswith("#"):
-            return None
-        found = self.root
-        for part in reference[1:].split("/")[1:]:
-            key = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, Mapping) and key in found:
-                found = found[key]
-            else:
-                return None
+                places = range(len(schema[keyword]))
+                options = [one for i in places for one in self._expand(part.at(keyword, i), above)]
+                found = self._joined(found, options, part, keyword)
         return found
 
-    def _rest(self, schema: Mapping[str, Any], path: str, used: set[str]) -> None:
-        for keyword in schema:
-            if keyword not in used and keyword not in ANNOTATIONS:
-                self._say(path, keyword, "checked after")
+    def _joined(
+        self, found: list[Conjunction], options: list[Conjunction], part: Part, keyword: str
+    ) -> list[Conjunction]:
+        together = _both(found, options)
+        if together is None:
+            self._say(part.path, keyword, "checked after")
+            return _both(found, [Conjunction((_LOOSE,))]) or found
+        self._say(part.path, keyword, "approximated" if keyword == "oneOf" else "enforced")
+        return together
+
+    def _follow(self, part: Part, above: tuple[str, ...]) -> list[Conjunction]:
+        target = self._references.find(part.schema["$ref"])
+        if target is None or target[1] in above:
+            self._say(part.path, "$ref", "checked after")
+            return [Conjunction((_LOOSE,))]
+        self._say(part.path, "$ref", "enforced")
+        return self._expand(Part(*target), above)
+
+    def _plain(self, together: Conjunction) -> str | None:
+        """The body for one conjunction; what needs rules of its own is compiled once."""
+        if together.key in self._bodies:
+            return self._bodies[together.key]
+        choices = together.choices()
+        if choices is not None:
+            fitting = [value for value in choices if together.allows(value, self._references.validator)]
+            bodies = [constant(value) for value in fitting]
+            self._say_plain(together, {"enum", "const", "type", *_BY_TYPE["object"], *_BY_TYPE["array"]}, {})
+            if together.nullable:
+                bodies.append('"null"')
+            return (either(bodies) if len(bodies) < 4 else self._rule(either(bodies))) if bodies else None
+        kinds = together.kinds()
+        used = {word for kind, words in _BY_TYPE.items() for word in words if together.has(word) and kind in kinds}
+        if not together.has("type") and not used:
+            self._say_plain(together, set(), {})
+            return "value"
+        if not used & (_BY_TYPE["object"] | _BY_TYPE["array"]):
+            return self._of_kinds(together, kinds)
+        name = self._rule("value")  # named before it is compiled: it may use itself
+        self._bodies[together.key] = name
+        body = self._of_kinds(together, kinds)
+        if body is None:
+            self._bodies[together.key] = None
+            return None
+        self.rules[name] = body
+        return name
+
+    def _of_kinds(self, together: Conjunction, kinds: list[str]) -> str | None:
+        statuses: dict[str, Status] = {}
+        bodies = [self._kind(kind, together, statuses) for kind in kinds]
+        if together.nullable and kinds:
+            bodies.append('"null"')
+        used = {"type", "nullable"}
+        for kind, words in _BY_TYPE.items():
+            # what is said of a type that is not possible holds anyway
+            used |= words if kind != "integer" and kind in kinds else set()
+            used |= words if kind not in kinds and not (kind == "integer" and "number" in kinds) else set()
+        self._say_plain(together, used | set(statuses), statuses)
+        possible = [body for body in bodies if body is not None]
+        return either(possible) if possible else None
+
+    def _kind(self, kind: str, together: Conjunction, statuses: dict[str, Status]) -> str | None:
+        if kind == "object":
+            return self._object(together, statuses)
+        if kind == "array":
+            return self._array(together, statuses)
+        if kind == "string":
+            return _string(together, statuses)
+        if kind == "integer":
+            return _integer(together, statuses)
+        return _TEXTS[kind]
+
+    def _object(self, together: Conjunction, statuses: dict[str, Status]) -> str | None:
+        if not any(together.has(word) for word in _BY_TYPE["object"]):
+            return "object"
+        members = together.members(self.open_objects)
+        if together.has("patternProperties"):
+            statuses["patternProperties"] = "approximated"
+        written = []
+        for name, parts in members.listed.items():
+            body = self._value(parts)
+            if body is not None:
+                written.append((f"{literal(compact_json(name) + ':')} {body}", name in members.needed))
+            elif name in members.needed:
+                return None
+        others = self._others(list(members.listed), members.others)
+        return members_text(written, others, self._rule)
+
+    def _others(self, names: list[str], options: list[tuple[Part, ...]] | None) -> str | None:
+        bodies = [body for parts in options or () if (body := self._value(parts)) is not None]
+        if not bodies:
+            return None
+        body = "value" if "value" in bodies else either(bodies)
+        return self._rule(f'{other_name(names, self._rule)} ":" {body}')
+
+    def _array(self, together: Conjunction, statuses: dict[str, Status]) -> str | None:
+        least, most = together.bounds("minItems", "maxItems")
+        for keyword, bound in (("minItems", least), ("maxItems", most)):
+            if bound is not None and not fits(bound):
+                statuses[keyword] = "approximated"
+        prefix: list[str] = []
+        places, tail_parts = together.items()
+        tail = self._value(tail_parts)
+        for parts in places:
+            body = self._value(parts)
+            if body is None:  # an array must end before this place
+                tail = None
+                break
+            prefix.append(body)
+        if (tail is None and (least or 0) > len(prefix)) or (most is not None and (least or 0) > most):
+            return None
+        if not prefix and tail == "value" and not least and most is None:
+            return "array"
+        return items_text(prefix, tail, least or 0, most, self._rule)
+
+    def _say_plain(self, together: Conjunction, used: set[str], statuses: Mapping[str, Status]) -> None:
+        for part in together.parts:
+            for keyword in part.schema if part.said else ():
+                if keyword not in ANNOTATIONS and keyword not in _BRANCHES:
+                    said = statuses.get(keyword, "enforced" if keyword in used else "checked after")
+                    self._say(part.path, keyword, said)
+
+    def _say_all(self, part: Part, status: Status) -> None:
+        for keyword in part.schema if part.said and isinstance(part.schema, Mapping) else ():
+            if keyword not in ANNOTATIONS:
+                self._say(part.path, keyword, status)
 
     def _say(self, path: str, keyword: str, status: Status) -> None:
-        self.report.append(KeywordReport(path, keyword, status))
+        """A keyword that is met more than once counts as what is loosest."""
+        before = self._statuses.get((path, keyword), "enforced")
+        self._statuses[path, keyword] = max(before, status, key=_LOOSENESS.index)
 
 
-# Keywords that give the whole value, in the order in which they are looked for.
-_WHOLE: dict[str, Callable[[Compiler, Mapping[str, Any], str], str | None]] = {
-    "const": Compiler._const,
-    "enum": Compiler._enum,
-    "$ref": Compiler._ref,
-    "anyOf": Compiler._any_of,
-    "oneOf": Compiler._one_of,
-    "allOf": Compiler._all_of,
-}
+def _both(left: list[Conjunction], right: list[Conjunction]) -> list[Conjunction] | None:
+    """Each of one side with each of the other; None where these are too many."""
+    if len(left) * len(right) > max(_MOST_ALTERNATIVES, len(left), len(right)):
+        return None
+    return [one.and_also(other) for one in left for other in right]
 
 
-def _guess(schema: Mapping[str, Any]) -> Any:
-    """All types: a keyword for one type says nothing about values of another."""
-    return list(_TYPES) if {"properties", "items"} & set(schema) else ["any"]
+def _string(together: Conjunction, statuses: dict[str, Status]) -> str | None:
+    least, most = together.bounds("minLength", "maxLength")
+    for keyword, bound in (("minLength", least), ("maxLength", most)):
+        if bound is not None and not fits(bound):
+            statuses[keyword] = "approximated"
+    if most is not None and (least or 0) > most:
+        return None
+    if not least and (most is None or not fits(most)):
+        return "string"
+    return f'"\\"" {counted("char", least or 0, most)} "\\""'
 
 
-def _pointer(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
+def _integer(together: Conjunction, statuses: dict[str, Status]) -> str | None:
+    least, most = together.number_bounds()
+    body, exact = whole_numbers(least, most)
+    kept: Status = "enforced" if exact else "approximated" if body != "integer" else "checked after"
+    statuses |= {keyword: kept for keyword in _BY_TYPE["integer"] if together.has(keyword)}
+    return body or None

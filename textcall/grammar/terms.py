@@ -1,0 +1,175 @@
+"""Pieces of GBNF text: literals, constants, names, lists, numbers. Pure functions from values to text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from textcall.messages import compact_json
+
+# llama.cpp refuses counts above 2000 and expands all of them: longer bounds are left to validation.
+MOST_REPEATS = 256
+_EMPTY = '""'
+_MOST_NUMBERS = 256
+_MOST_NAME_CHARS = 2000
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_ESCAPE = '"\\\\" (["\\\\/bfnrt] | "u" [0-9a-fA-F]{4})'
+
+NewRule = Callable[[str], str]
+
+
+def literal(text: str) -> str:
+    """`text` as a GBNF literal."""
+    escaped = "".join(_ESCAPES.get(char) or (char if ord(char) >= 32 else f"\\x{ord(char):02X}") for char in text)
+    return f'"{escaped}"'
+
+
+def either(bodies: Iterable[str]) -> str:
+    """One of the bodies, each named once; at least one must be given."""
+    options = list(dict.fromkeys(bodies))
+    return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+
+
+def constant(value: Any) -> str:
+    """The compact JSON of one value. A whole number may be written as 1 or as 1.0: to JSON Schema they are the same."""
+    if isinstance(value, list):
+        return (
+            f'"[" {_joined(constant(item) for item in value)} "]"'
+            if _has_number(value)
+            else literal(compact_json(value))
+        )
+    if isinstance(value, Mapping):
+        if not _has_number(value):
+            return literal(compact_json(value))
+        members = (f"{literal(compact_json(key) + ':')} {constant(item)}" for key, item in value.items())
+        return f'"{{" {_joined(members)} "}}"'
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number_constant(value)
+    return literal(compact_json(value))
+
+
+def counted(body: str, least: int, most: int | None) -> str:
+    """`body`, `least` to `most` times; `body` is one element. Bounds that are too large are left open."""
+    least = min(least, MOST_REPEATS)
+    if most is None or most > MOST_REPEATS:
+        return f"{body}*" if least == 0 else f"{body}+" if least == 1 else f"{body}{{{least},}}"
+    if most == 0:
+        return '""'
+    return body if least == most == 1 else f"{body}{{{least},{most}}}"
+
+
+def fits(bound: int) -> bool:
+    """Whether `counted` keeps this bound."""
+    return bound <= MOST_REPEATS
+
+
+def whole_numbers(least: float | None, most: float | None) -> tuple[str, bool]:
+    """Integers between two bounds (None: no bound), and whether the text keeps both bounds."""
+    if least is not None and most is not None and most - least <= _MOST_NUMBERS:
+        first, last = -(-least // 1), most // 1
+        return either(literal(str(n)) for n in range(int(first), int(last) + 1)) if first <= last else "", True
+    if least is not None and least > 0:
+        return "[1-9] [0-9]*", most is None and least <= 1
+    if least is not None and least == 0:
+        return '("0" | [1-9] [0-9]*)', most is None
+    return "integer", least is None and most is None
+
+
+def items_text(prefix: Sequence[str], tail: str | None, least: int, most: int | None, new_rule: NewRule) -> str:
+    """An array: the items of `prefix` in their places, then `tail` (None: no more), `least` to `most` in all."""
+    size = len(prefix)
+    if tail is None:
+        most = size if most is None else min(most, size)
+    upper = None if most is None else most - size
+    more = ""
+    if tail is not None and (upper is None or upper > 0):
+        if size == 0:
+            later = counted(f'("," {tail})', max(least - 1, 0), None if upper is None else upper - 1)
+            inner = f"{tail} {later}" if later != '""' else tail
+            return f'"[" {inner if least else f"({inner})?"} "]"'
+        more = counted(f'("," {tail})', max(least - size, 0), upper)
+    for index in reversed(range(size)):
+        if most is not None and index >= most:
+            continue
+        comma = '"," ' if index else ""
+        step = f"{comma}{prefix[index]} {more}".rstrip()
+        more = new_rule(step if index < least else f'{step} | ""')
+    return f'"[" {more} "]"' if more else '"[" "]"'
+
+
+def members_text(members: Sequence[tuple[str, bool]], others: str | None, new_rule: NewRule) -> str:
+    """An object: members in order, each (text, needed), then any number of `others`. Linear in their number."""
+    # first: the members from here on where none was written before; more: where one was
+    first = f'({others} ("," {others})*)?' if others else ""
+    more = f'("," {others})*' if others else ""
+    for body, needed in reversed(members):
+        rest = new_rule(more) if more else ""
+        taken, added = f"{body} {rest}".rstrip(), f'"," {body} {rest}'.rstrip()
+        first = taken if needed else f"{taken} | {new_rule(first) if first else _EMPTY}"
+        more = added if needed else f"{added} | {rest or _EMPTY}"
+    return f'"{{" ({first}) "}}"' if first else '"{" "}"'
+
+
+def other_name(names: Iterable[str], new_rule: NewRule) -> str:
+    """A JSON string that is none of `names` (written without needless escapes): a rule for each place in their trie."""
+    plain = [name for name in names if compact_json(name)[1:-1] == name]
+    if not plain or sum(map(len, plain)) > _MOST_NAME_CHARS:
+        return "string"
+    trie: dict[str, Any] = {}
+    for name in plain:
+        node = trie
+        for char in name:
+            node = node.setdefault(char, {})
+        node[""] = {}
+    return f'"\\"" {_trie_rule(trie, new_rule)} "\\""'
+
+
+def used_rules(rules: Mapping[str, str], start: str = "root") -> dict[str, str]:
+    """The rules that `start` leads to, in the order given."""
+    used, waiting = {start}, [start]
+    while waiting:
+        for name in _WORD.findall(rules[waiting.pop()]):
+            if name in rules and name not in used:
+                used.add(name)
+                waiting.append(name)
+    return {name: body for name, body in rules.items() if name in used}
+
+
+def _joined(bodies: Iterable[str]) -> str:
+    return ' "," '.join(bodies)
+
+
+def _has_number(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_number, value))
+    if isinstance(value, Mapping):
+        return any(map(_has_number, value.values()))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number_constant(value: float) -> str:
+    if abs(value) < 1e15 and value == int(value):
+        return f'({literal(str(int(value)))} ".0"?)'
+    return literal(compact_json(value))
+
+
+def _trie_rule(root: Mapping[str, Any], new_rule: NewRule) -> str:
+    """Without recursion: names may be long. Children come before their parents."""
+    order, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        waiting.extend(child for char, child in node.items() if char)
+    made: dict[int, str] = {}
+    for node in reversed(order):
+        edges = sorted(char for char in node if char)
+        outside = "".join(
+            f"\\{char}" if char in "]\\[" else f"\\x{ord(char):02X}" if char in "^-" else char for char in edges
+        )
+        options = [f'[^"\\\\\\x00-\\x1F{outside}] char*', f"{_ESCAPE} char*"]
+        options += [f"{literal(char)} {made[id(node[char])]}" for char in edges]
+        options += [] if "" in node else ['""']
+        made[id(node)] = new_rule(" | ".join(options))
+    return made[id(root)]
