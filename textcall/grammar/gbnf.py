@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from textcall.errors import GrammarError
+from textcall.grammar.emptiness import refuse_left_recursion, without_empty_rounds
 from textcall.grammar.gbnf_text import Alt, Chars, Node, Ranges, Ref, Repeat, Seq, merged, read_gbnf
 
 _MANY_STATES = 50_000
@@ -50,8 +51,7 @@ class Grammar:
 
     def __init__(self, gbnf: str) -> None:
         self.gbnf = gbnf
-        self._rules = read_gbnf(gbnf)
-        _refuse_left_recursion(self._rules)
+        self._rules = _runnable(gbnf)
         self._stacks: dict[tuple[int, int, int], _Stack] = {}
         self._states: dict[tuple[frozenset[int], bool], State] = {}
         self._start = self._begin()
@@ -179,52 +179,10 @@ def _chars(stack: _Stack) -> Chars:
     return stack.node
 
 
-def _refuse_left_recursion(rules: dict[str, Node]) -> None:
-    empty = _can_be_empty(rules)
-    leads = {name: set(_leftmost(node, empty)) for name, node in rules.items()}
-    for name in rules:
-        reached, waiting = set(), list(leads[name])
-        while waiting:
-            other = waiting.pop()
-            if other not in reached:
-                reached.add(other)
-                waiting.extend(leads[other])
-        if name in reached:
-            raise GrammarError(f"rule {name!r} begins with itself (left recursion)")
-
-
-def _can_be_empty(rules: dict[str, Node]) -> set[str]:
-    empty: set[str] = set()
-    while True:
-        found = {name for name, node in rules.items() if _empty(node, empty)}
-        if found == empty:
-            return empty
-        empty = found
-
-
-def _empty(node: Node, empty: set[str]) -> bool:
-    if isinstance(node, Ref):
-        return node.name in empty
-    if isinstance(node, Seq):
-        return all(_empty(part, empty) for part in node.parts)
-    if isinstance(node, Alt):
-        return any(_empty(option, empty) for option in node.options)
-    if isinstance(node, Repeat):
-        return node.least == 0 or _empty(node.part, empty)
-    return False
-
-
-def _leftmost(node: Node, empty: set[str]) -> Iterator[str]:
-    """The rules that a match of `node` may begin with."""
-    if isinstance(node, Ref):
-        yield node.name
-    elif isinstance(node, Alt):
-        for option in node.options:
-            yield from _leftmost(option, empty)
-    elif isinstance(node, Repeat):
-        yield from _leftmost(node.part, empty)
-    elif isinstance(node, Seq):
-        for part in node.parts:
-            yield from _leftmost(part, empty)
-            if not _empty(part, empty):
-                return
+def _runnable(gbnf: str) -> dict[str, Node]:
+    try:
+        rules = read_gbnf(gbnf)
+        refuse_left_recursion(rules)
+        return without_empty_rounds(rules)
+    except RecursionError as error:
+        raise GrammarError("the grammar nests its groups too deeply") from error

@@ -132,6 +132,7 @@ class Compiler:
     open_objects: bool = True
     prefix: str = "s"
     rules: dict[str, str] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
     _statuses: dict[tuple[str, str], Status] = field(default_factory=dict)
     _bodies: dict[tuple[str, ...], str | None] = field(default_factory=dict)
     _references: References = field(init=False)
@@ -154,6 +155,12 @@ class Compiler:
         return found or "value"
 
     def _rule(self, body: str) -> str:
+        """The name of a rule with this body; the same body has one rule."""
+        if body not in self._names:
+            self._names[body] = self._name(body)
+        return self._names[body]
+
+    def _name(self, body: str) -> str:
         name = f"{self.prefix}-{len(self.rules)}"
         self.rules[name] = body
         return name
@@ -235,7 +242,7 @@ class Compiler:
             return "value"
         if not used & (_BY_TYPE["object"] | _BY_TYPE["array"]):
             return self._of_kinds(together, kinds)
-        name = self._rule("value")  # named before it is compiled: it may use itself
+        name = self._name("value")  # named before it is compiled: it may use itself
         self._bodies[together.key] = name
         body = self._of_kinds(together, kinds)
         if body is None:

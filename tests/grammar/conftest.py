@@ -1,0 +1,61 @@
+"""llama.cpp's own reader and runner of grammars, as the oracle."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+
+import llama_cpp
+import pytest
+
+from textcall.engines.context import Context
+from textcall.resolve import resolve_model
+
+
+class Oracle:
+    """What llama.cpp makes of a grammar, on the vocabulary of a real model."""
+
+    def __init__(self, context: Context) -> None:
+        self._vocab = llama_cpp.llama_model_get_vocab(context._model)
+
+    def loads(self, gbnf: str) -> bool:
+        sampler = self._sampler(gbnf)
+        if sampler:
+            llama_cpp.llama_sampler_free(sampler)
+        return bool(sampler)
+
+    def accepts(self, gbnf: str, text: str) -> bool:
+        """Whether the whole text, token by token, and then the end, is allowed. An illegal accept aborts: ask first."""
+        sampler = self._sampler(gbnf)
+        assert sampler, f"llama.cpp refuses the grammar:\n{gbnf}"
+        try:
+            for token in self._tokens(text):
+                if not self._allowed(sampler, token):
+                    return False
+                llama_cpp.llama_sampler_accept(sampler, token)
+            return self._allowed(sampler, llama_cpp.llama_vocab_eos(self._vocab))
+        finally:
+            llama_cpp.llama_sampler_free(sampler)
+
+    def _sampler(self, gbnf: str) -> object:
+        return llama_cpp.llama_sampler_init_grammar(self._vocab, gbnf.encode(), b"root")
+
+    def _tokens(self, text: str) -> list[int]:
+        data = text.encode()
+        room = (llama_cpp.llama_token * (len(data) + 8))()
+        count = llama_cpp.llama_tokenize(self._vocab, data, len(data), room, len(room), False, False)
+        assert count >= 0
+        return list(room[:count])
+
+    def _allowed(self, sampler: object, token: int) -> bool:
+        candidate = (llama_cpp.llama_token_data * 1)(llama_cpp.llama_token_data(token, 0.0, 0.0))
+        array = llama_cpp.llama_token_data_array(candidate, 1, -1, False)
+        llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
+        return candidate[0].logit > float("-inf")
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    context = Context(resolve_model("smollm2").path, vocab_only=True)
+    yield Oracle(context)
+    context.close()

@@ -1,0 +1,111 @@
+"""Which rules match the empty text, and what follows from it: left recursion, and repetitions of nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from textcall.errors import GrammarError
+from textcall.grammar.gbnf_text import Alt, Chars, Node, Ref, Repeat, Seq
+
+
+def refuse_left_recursion(rules: Mapping[str, Node]) -> None:
+    """Raise GrammarError where a rule can begin with itself: it would never come to a character."""
+    empty = _can_be_empty(rules)
+    leads = {name: list(dict.fromkeys(_leftmost(node, empty))) for name, node in rules.items()}
+    done: set[str] = set()
+    for name in rules:
+        path: dict[str, Iterator[str]] = {} if name in done else {name: iter(leads[name])}
+        while path:
+            here = next(reversed(path))
+            following = next(path[here], None)
+            if following is None:
+                done.add(here)
+                del path[here]
+            elif following in path:
+                raise GrammarError(f"rule {following!r} begins with itself (left recursion)")
+            elif following not in done:
+                path[following] = iter(leads[following])
+
+
+def without_empty_rounds(rules: Mapping[str, Node]) -> dict[str, Node]:
+    """Rules of the same language in which no repetition repeats the empty text, so that `(x?){0,50000}` stays small.
+
+    A rule `name'` is `name` without the empty text.
+    """
+    return _Rounds(rules).rules
+
+
+class _Rounds:
+    def __init__(self, rules: Mapping[str, Node]) -> None:
+        self._empty = _can_be_empty(rules)
+        self._wanted: list[str] = []
+        self.rules: dict[str, Node] = {name: self._cleaned(node) for name, node in rules.items()}
+        while self._wanted:
+            name = self._wanted.pop()
+            if f"{name}'" not in self.rules:
+                self.rules[f"{name}'"] = self._never_empty(self.rules[name])
+
+    def _cleaned(self, node: Node) -> Node:
+        if isinstance(node, Seq):
+            return Seq(tuple(map(self._cleaned, node.parts)))
+        if isinstance(node, Alt):
+            return Alt(tuple(map(self._cleaned, node.options)))
+        if isinstance(node, Repeat):
+            part = self._cleaned(node.part)
+            if _empty(part, self._empty):
+                return Repeat(self._never_empty(part), 0, node.most)
+            return Repeat(part, node.least, node.most)
+        return node
+
+    def _never_empty(self, node: Node) -> Node:
+        """The same without the empty text; no options at all match nothing."""
+        if not _empty(node, self._empty):
+            return node
+        if isinstance(node, Ref):
+            self._wanted.append(node.name)
+            return Ref(f"{node.name}'")
+        if isinstance(node, Alt):
+            return Alt(tuple(map(self._never_empty, node.options)))
+        if isinstance(node, Repeat):
+            return Alt(()) if node.most == 0 else Repeat(node.part, 1, node.most)
+        parts = node.parts if isinstance(node, Seq) else ()
+        return Alt(tuple(Seq((self._never_empty(part), *parts[i + 1 :])) for i, part in enumerate(parts)))
+
+
+def _can_be_empty(rules: Mapping[str, Node]) -> set[str]:
+    empty: set[str] = set()
+    size = -1
+    while len(empty) != size:
+        size = len(empty)
+        for name, node in rules.items():
+            if name not in empty and _empty(node, empty):
+                empty.add(name)
+    return empty
+
+
+def _empty(node: Node, empty: set[str]) -> bool:
+    if isinstance(node, Chars):
+        return False
+    if isinstance(node, Ref):
+        return node.name in empty
+    if isinstance(node, Seq):
+        return all(_empty(part, empty) for part in node.parts)
+    if isinstance(node, Alt):
+        return any(_empty(option, empty) for option in node.options)
+    return node.least == 0 or _empty(node.part, empty)
+
+
+def _leftmost(node: Node, empty: set[str]) -> Iterator[str]:
+    """The rules that a match of `node` may begin with."""
+    if isinstance(node, Ref):
+        yield node.name
+    elif isinstance(node, Alt):
+        for option in node.options:
+            yield from _leftmost(option, empty)
+    elif isinstance(node, Repeat):
+        yield from _leftmost(node.part, empty)
+    elif isinstance(node, Seq):
+        for part in node.parts:
+            yield from _leftmost(part, empty)
+            if not _empty(part, empty):
+                return
