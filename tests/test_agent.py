@@ -64,7 +64,8 @@ def test_two_calls_then_the_answer() -> None:
     assert [m.tool_call_id for m in result.messages if m.role == "tool"] == [call.id for call in calls]
     assert len({call.id for call in calls}) == 2
     assert engine.prompts[1][-1].content == (
-        "Result of add: 3\nThe question was: How much?\nCall the next tool that is still needed, or reply if nothing is open."
+        "Result of add: 3\nThe question was: How much?\n"
+        "Call the next tool that is still needed, or reply if nothing is open."
     )
     assert [m.role for m in engine.prompts[2]] == ["system", "user", "assistant", "user", "assistant", "user"]
 
@@ -248,11 +249,8 @@ def test_events_come_in_order() -> None:
     result = Agent(engine, [add]).run("1 + 2?", events.append)
     kinds = (TurnStarted, TurnRead, CallStarted, ResultCame, FedBack, Finished)
     named = [type(event).__name__ for event in events if isinstance(event, kinds)]
-    assert named == (
-        ["TurnStarted", "TurnRead", "FedBack"]
-        + ["TurnStarted", "TurnRead", "CallStarted", "ResultCame"]
-        + ["TurnStarted", "TurnRead", "Finished"]
-    )
+    turn = ["TurnStarted", "TurnRead"]
+    assert named == [*turn, "FedBack", *turn, "CallStarted", "ResultCame", *turn, "Finished"]
     assert events[-1].run == result
 
 

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.questions --model FILE [--only default,no-example]
 
-Every question runs through the real loop at temperature 0 with the built-in tools. It counts as right where exactly the
-expected tools were called, in order, each with a result, and the answer holds what it must. `tuned` are the questions that
-the prompt was written on, `held out` those that were written afterwards and never used for it.
+Every question runs through the real loop at temperature 0 with the built-in tools. It counts as right where exactly
+the expected tools were called, in order, each with a result, and the answer holds what it must. `tuned` are the
+questions that the prompt was written on, `held out` those that were written afterwards and never used for it.
 """
 
 from __future__ import annotations
