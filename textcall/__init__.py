@@ -9,7 +9,8 @@
 
     print(Agent(tools=[add]).run("What is 1234 + 5678?").text)
 
-The rooms: `tools`, `grammar`, `parsing`, `prompting`, `engines`, `turn`, `dispatch`, `agent`. Errors: `textcall.errors`.
+The rooms: `tools`, `grammar`, `parsing`, `prompting`, `engines`, `turn`, `dispatch`, `agent`.
+Errors: `textcall.errors`.
 """
 
 from __future__ import annotations

@@ -114,9 +114,9 @@ class Agent:
     """A model with tools.
 
     model: an `Engine`, or a GGUF file's path or name (None takes the default, see `textcall.resolve`), which is loaded
-    at once. tools: Tools, plain functions, or a Toolset. tool_choice: "auto", "required" (the first turn must call), "none",
-    or a tool's name (the first turn must call it). max_steps: turns in which tools may be called; one more turn, with the
-    tools switched off, asks for an answer where the last of them still called. Raises ModelError and UsageError.
+    at once. tools: Tools, plain functions, or a Toolset. tool_choice: "auto", "required" (the first turn must call),
+    "none", or a tool's name (the first turn must call it). max_steps: turns in which tools may be called; one more,
+    with the tools switched off, asks for an answer where the last still called. Raises ModelError and UsageError.
     """
 
     def __init__(

@@ -56,14 +56,16 @@ class Convention:
     """How a model is asked to write calls.
 
     rendering: tools as one-line signatures or as their JSON Schemas. example: whether the prompt shows one made-up
-    exchange. none_name, reply_name: the reserved names of the shapes DECIDE and REPLY. answer_threshold: the probability
-    from which on a reply to a question, before any result, is an answer instead of a call; small models give answers
-    less than their due. None leaves the choice to the model.
+    exchange. repeat_question: whether the question stands beside every result again. none_name, reply_name: the
+    reserved names of the shapes DECIDE and REPLY. answer_threshold: the probability from which on the reply to a
+    question, before any result, is an answer instead of a call: small models give answers less than their due. None
+    leaves it to them.
     """
 
     shape: Shape = Shape.REPLY
     rendering: Rendering = "signatures"
     example: bool = True
+    repeat_question: bool = True
     none_name: str = "none"
     reply_name: str = "reply"
     answer_threshold: float | None = None

@@ -115,7 +115,7 @@ def by_file(name: str) -> Model | None:
 
 
 def convention_for(name: str) -> Convention:
-    """The convention that serves the model of that file name (with or without `.gguf`) best, as far as it was measured."""
+    """The convention that serves the model of that file name (`.gguf` or not) best, as far as it was measured."""
     model = by_file(name) or by_file(f"{name}.gguf")
     return Convention(answer_threshold=model.answer_threshold if model else None)
 

@@ -30,8 +30,8 @@ class _Outcome:
 def dispatch(call: ToolCall, tools: Toolset, *, timeout: float = TIMEOUT, limit: int = LIMIT) -> ToolResult:
     """Run one call. Never raises for what the tool does; Ctrl-C passes through.
 
-    timeout: seconds, where the tool has none of its own; a tool that hangs is left behind in its thread. limit: characters
-    of the result; the middle of a longer one is left out, and says how much.
+    timeout: seconds, where the tool has none of its own; a tool that hangs is left behind in its thread. limit:
+    characters of the result; the middle of a longer one is left out, and says how much.
     """
     started = time.perf_counter()
     tool = tools.get(call.name)

@@ -46,7 +46,7 @@ Progress = Callable[[int, int], None]  # (bytes done, bytes in all), never falli
 Say = Callable[[str], None]  # one line for a person
 
 
-class _SourceFailed(Exception):  # noqa: N818 - no error yet: the next source is tried
+class _SourceFailed(Exception):
     """This source cannot give (the rest of) the file; the text says why, in one line."""
 
 

@@ -86,7 +86,7 @@ def test_content_adds_no_control_token(smollm2: LlamaEngine) -> None:
 
 
 def test_a_think_block_comes_before_the_grammar_and_is_bounded(smollm2: LlamaEngine) -> None:
-    """A template that opens the block, as those of reasoning models do: free text, closed by force, then the grammar."""
+    """A template that opens the block, as those of reasoning models do: free text, closed by force, the grammar."""
     original = smollm2.template
     smollm2.template = type(original)(original.source + "{{ '<think>\n' }}", original.bos, original.eos)
     try:

@@ -74,12 +74,12 @@ def demo_command(
         engine = load_engine(model, console, view, context)
         agent = Agent(engine, BUILTIN)
         console.print(Text(f"{engine.description}: it gets text and writes text. Everything else is code.", "dim"))
+        frames = Frames(console)
         rows: list[tuple[Scenario, Run]] = []
         for language in ("zh", "en") if lang == "both" else (lang,):
             for scenario in SCENARIOS[language]:
                 console.rule(Text.assemble((scenario.title, "bold")))
-                listener = view if plain else Frames(console)
-                run = agent.run(scenario.question, listener)
+                run = agent.run(scenario.question, view if plain else frames)
                 rows.append((scenario, run))
                 console.print(verdict(scenario, run))
         console.print(summary(rows))
@@ -136,7 +136,7 @@ class Frames:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._waiting = Waiting(console)
-        self._seen = 0
+        self._seen: tuple[Message, ...] = ()
         self._frame = 0
 
     def __call__(self, event: RunEvent) -> None:
@@ -160,12 +160,16 @@ class Frames:
                 self._answer(event.run)
 
     def _request(self, event: TurnStarted) -> None:
-        new = event.request[self._seen :]
+        """The request; messages that an earlier frame has shown are only counted."""
+        known = _common(self._seen, event.request)
         body: list[Text] = []
-        if self._seen:
-            body.append(Text(f"… the {self._seen} messages before, unchanged", "dim"))
-        body += [message_text(message) for message in new]
-        self._seen = len(event.request)
+        if known:
+            what = "system prompt" if known == 1 else f"{known} messages"
+            body.append(Text(f"… the {what} shown before, unchanged", "dim"))
+        body += [message_text(message) for message in event.request[known:]]
+        self._seen = event.request
+        if event.number == 1:
+            self._frame = 0
         self._panel(f"turn {event.number}: what the model is told", Group(*body), "blue")
 
     def _reply(self, completion: Completion) -> None:
@@ -188,6 +192,11 @@ class Frames:
 def message_text(message: Message) -> Text:
     """A message as the engine gets it."""
     return Text.assemble((f"{message.role}: ", "bold blue"), message.content or "")
+
+
+def _common(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """How many messages both begin with."""
+    return next((i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
 
 
 def _listed(names: Sequence[str]) -> str:

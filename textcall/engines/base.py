@@ -18,8 +18,8 @@ from textcall.messages import Message, Usage
 class Sampling:
     """How tokens are chosen.
 
-    temperature: 0 takes the likeliest token. min_p, top_k and top_p cut the candidates (0, 0 and 1 switch them off); the
-    grammar is applied before the choice, so the result is drawn from the distribution over the allowed tokens.
+    temperature: 0 takes the likeliest token. min_p, top_k and top_p cut the candidates (0, 0 and 1 switch them off).
+    The grammar is applied before the choice: what is drawn comes from the distribution over the allowed tokens.
     seed: None draws one. max_tokens: of the reply, think block included.
     """
 

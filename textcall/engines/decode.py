@@ -180,7 +180,7 @@ class _Reply:
         return (answering if wanted else set(allowed) - answering or answering).__contains__
 
     def _take(self, *tokens: int, forced: bool = False, more: bool = True) -> None:
-        """Add tokens to the reply and tell the listener. more: whether the reply goes on, so that they are evaluated."""
+        """Add tokens to the reply and tell the listener. more: whether the reply goes on: then they are evaluated."""
         for token in tokens:
             self.data += self._vocab.piece(token) or self._vocab.written(token).encode()
         self.tokens += len(tokens)

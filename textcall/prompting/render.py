@@ -72,7 +72,7 @@ def conversation(messages: Sequence[Message], tools: Sequence[Tool], convention:
 def what_is_open(question: str, convention: Convention) -> str:
     """What the prompt says after the results: what was asked, and that it may not be done yet."""
     go_on = f"Call the next tool that is still needed, or {_ANSWER[convention.shape]} if nothing is open."
-    if not question or len(question) > LONG_QUESTION:
+    if not question or not convention.repeat_question or len(question) > LONG_QUESTION:
         return go_on
     return f"The question was: {question}\n{go_on}"
 

@@ -1,0 +1,1 @@
+"""Measuring scripts; pytest does not collect them."""
