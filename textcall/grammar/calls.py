@@ -10,7 +10,7 @@ from typing import Literal
 
 from textcall.block import ARGS_KEY, NAME_OPENING, REPLY_TEXT, Convention, Shape, render_none
 from textcall.errors import SchemaError, UsageError
-from textcall.grammar.library import json_rules
+from textcall.grammar.library import shared_rules
 from textcall.grammar.schema import Compiler, KeywordReport, check_schema
 from textcall.grammar.terms import literal, used_rules
 from textcall.messages import compact_json
@@ -73,7 +73,7 @@ def _answer(convention: Convention, mode: Mode) -> str:
 
 def _written(rules: Mapping[str, str]) -> str:
     """The rules as GBNF, with those of json.gbnf that they use."""
-    used = used_rules({**rules, **json_rules()})
+    used = used_rules({**rules, **shared_rules()})
     return "\n".join(f"{name} ::= {body}" for name, body in used.items()) + "\n"
 
 

@@ -102,6 +102,11 @@ class Conjunction:
         low, high = list(self._numbers(least)), list(self._numbers(most))
         return (math.ceil(max(low)) if low else None), (math.floor(min(high)) if high else None)
 
+    def texts(self, keyword: str) -> list[str]:
+        """The different texts under a keyword, in order."""
+        found = (schema.get(keyword) for schema in self._schemas)
+        return list(dict.fromkeys(text for text in found if isinstance(text, str)))
+
     def number_bounds(self) -> tuple[float | None, float | None]:
         """The smallest and the largest whole number, None for no bound."""
         low = [math.ceil(n) for n in self._numbers("minimum")]

@@ -18,6 +18,22 @@ def gbnf_file(name: str) -> str:
 @cache
 def json_rules() -> dict[str, str]:
     """The rules of `json.gbnf` but its root, by name."""
-    lines = [line for line in gbnf_file("json").splitlines() if "::=" in line]
+    return _rules("json")
+
+
+@cache
+def format_rules() -> dict[str, str]:
+    """The rules of `formats.gbnf` but its root, by name: `format-NAME` and what they use."""
+    return _rules("formats")
+
+
+def shared_rules() -> dict[str, str]:
+    """What the rules of any schema may use."""
+    return {**json_rules(), **format_rules()}
+
+
+def _rules(name: str) -> dict[str, str]:
+    """One rule a line, as these files are written."""
+    lines = [line for line in gbnf_file(name).splitlines() if "::=" in line and not line.startswith("#")]
     pairs = (line.split("::=", 1) for line in lines)
-    return {name.strip(): body.strip() for name, body in pairs if name.strip() != "root"}
+    return {rule.strip(): body.strip() for rule, body in pairs if rule.strip() != "root"}

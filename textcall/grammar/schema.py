@@ -19,11 +19,11 @@ from jsonschema.validators import validator_for
 
 from textcall.errors import SchemaError
 from textcall.grammar.conjunction import Conjunction, Part
-from textcall.grammar.library import json_rules
+from textcall.grammar.library import shared_rules
 from textcall.grammar.references import References
+from textcall.grammar.strings import string_rule
 from textcall.grammar.terms import (
     constant,
-    counted,
     either,
     fits,
     items_text,
@@ -68,7 +68,7 @@ _BRANCHES = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 _BY_TYPE = {
     "object": frozenset({"properties", "required", "additionalProperties", "patternProperties"}),
     "array": frozenset({"items", "prefixItems", "additionalItems", "minItems", "maxItems"}),
-    "string": frozenset({"minLength", "maxLength"}),
+    "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
     "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
 }
 _TEXTS = {"boolean": '("true" | "false")', "null": '"null"', "number": "number"}
@@ -104,7 +104,7 @@ def schema_to_gbnf(schema: Any, *, open_objects: bool = True) -> Compiled:
     """
     check_schema(schema)
     compiler = Compiler(schema, open_objects=open_objects)
-    rules = {"root": compiler.body(), **compiler.rules, **json_rules()}
+    rules = {"root": compiler.body(), **compiler.rules, **shared_rules()}
     text = "\n".join(f"{name} ::= {body}" for name, body in used_rules(rules).items()) + "\n"
     return Compiled(text, compiler.report)
 
@@ -346,14 +346,9 @@ def _both(left: list[Conjunction], right: list[Conjunction]) -> list[Conjunction
 
 def _string(together: Conjunction, statuses: dict[str, Status]) -> str | None:
     least, most = together.bounds("minLength", "maxLength")
-    for keyword, bound in (("minLength", least), ("maxLength", most)):
-        if bound is not None and not fits(bound):
-            statuses[keyword] = "approximated"
-    if most is not None and (least or 0) > most:
-        return None
-    if not least and (most is None or not fits(most)):
-        return "string"
-    return f'"\\"" {counted("char", least or 0, most)} "\\""'
+    rule = string_rule(least or 0, most, together.texts("pattern"), together.texts("format"))
+    statuses |= {keyword: kept for keyword, kept in rule.kept.items() if together.has(keyword)}
+    return rule.body
 
 
 def _integer(together: Conjunction, statuses: dict[str, Status]) -> str | None:
