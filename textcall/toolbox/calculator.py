@@ -1,4 +1,4 @@
-"""Arithmetic, by simpleeval with bounds: no names but constants, no attributes, no large powers."""
+"""Arithmetic, by simpleeval with bounds: numbers, operators, a few functions and constants, no large powers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import math
 import operator
 import re
-import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -17,15 +16,18 @@ from textcall.tools import tool
 
 MAX_LENGTH = 300  # characters of an expression
 MAX_DIGITS = 400  # decimal digits of a result
-MAX_EXPONENT = 1000
 _DEEP = 40  # brackets within brackets
 
-# What models and people write for an operator.
-_SIGNS = str.maketrans("×✕·÷−–—（）［］，。＋－＊／％＾", "***/---()[],.+-*/%^")
+# What models and people write for an operator or a digit.
+_SIGNS = str.maketrans("×✕·÷−–—（）［］，。．＋－＊／％＾＝？", "***/---()[],..+-*/%^=?")
+_SPELLED = str.maketrans({"²": "**2", "³": "**3", "π": "pi", "\u3000": " "})
 _DIGITS = str.maketrans("０１２３４５６７８９", "0123456789")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-_PERCENT_OF = re.compile(r"%\s*(?:of|的)\s*")
+_TIMES_X = re.compile(r"(?<=[\d)])(?<!\b0)\s*[xX]\s*(?=[\d(])")  # 5 x 3, but 0x10 is no product
+_PERCENT_OF = re.compile(r"%\s*(?:of\b|的)\s*")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%(?!\s*[\d(])")
+_STRANGE = re.compile(r"[^\w\s.,+\-*/%()]")
+_WORD = re.compile(r"[^\W\d]+")
 _HINT = 'write numbers and operators only, for example "(17+4)*3"'
 
 
@@ -45,101 +47,154 @@ def evaluate(expression: str) -> int | float:
     text = normalized(expression)
     if not text:
         raise ValueError(f"the expression is empty: {_HINT}")
-    if len(text) > MAX_LENGTH:
-        raise ValueError(f"the expression has {len(text)} characters, {MAX_LENGTH} are allowed: {_HINT}")
-    if text.count("(") + text.count("[") > _DEEP:
+    if text.count("(") > _DEEP:
         raise ValueError(f"too many brackets: {_HINT}")
-    return _tidy(_evaluated(text))
+    return _tidy(_evaluated(_parsed(text)))
 
 
 def normalized(expression: str) -> str:
-    """The expression as Python writes it: `×`, `^`, full-width signs, `1,234`, `15%`, a trailing `=` are understood."""
-    text = expression.translate(_SIGNS).translate(_DIGITS).strip()
-    text = re.sub(r"\s*=\s*\??\s*$", "", text)
+    """The expression as Python writes it: `×`, `^`, full-width signs, `1,234`, `15%`, a trailing `=` are understood.
+
+    Raises ValueError where it is no text or longer than MAX_LENGTH.
+    """
+    if not isinstance(expression, str):
+        raise ValueError(f"the expression must be text: {_HINT}")
+    text = expression.strip()
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"the expression has {len(text)} characters, {MAX_LENGTH} are allowed: {_HINT}")
+    text = text.translate(_SIGNS).translate(_DIGITS).translate(_SPELLED)
+    text = text.rstrip("?").rstrip().strip("=").strip()
     text = text if re.search(r"[A-Za-z]\s*\(", text) else _THOUSANDS.sub(lambda m: m[0].replace(",", ""), text)
+    text = _TIMES_X.sub("*", text)
     text = _PERCENT_OF.sub("/100*", text)
     text = _PERCENT.sub(r"(\1/100)", text)
     return text.replace("^", "**")
 
 
-def _evaluated(text: str) -> Any:
-    evaluator = simpleeval.SimpleEval(operators=_OPERATORS, functions=_FUNCTIONS, names=_NAMES)
+def _parsed(text: str) -> ast.expr:
+    """The syntax tree. Only the characters and words of arithmetic get as far as Python's parser."""
+    strange = _STRANGE.search(text)
+    if strange is not None:
+        raise ValueError(f"{strange[0]!r} is not allowed: {_HINT}")
+    unknown = next((word for word in _WORD.findall(text) if word not in _WORDS), None)
+    if unknown is not None:
+        raise ValueError(f"{unknown!r} is no number: {_HINT}")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `5(3)` makes Python warn before it fails
-            return evaluator.eval(text)
+        return ast.parse(" ".join(text.split()), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"this is no arithmetic expression: {_HINT}") from None
+
+
+def _evaluated(tree: ast.expr) -> Any:
+    evaluator = simpleeval.SimpleEval(operators=_OPERATORS, functions=_FUNCTIONS, names=_NAMES)
+    evaluator.nodes = {kind: do for kind, do in evaluator.nodes.items() if kind in _NODES}
+    try:
+        return evaluator.eval("", previously_parsed=tree)
     except ZeroDivisionError:
         raise ValueError("division by zero") from None
-    except (simpleeval.NameNotDefined, simpleeval.FunctionNotDefined) as error:
-        name = getattr(error, "name", None) or getattr(error, "func_name", "")
-        raise ValueError(f"{name!r} is no number: {_HINT}") from None
     except OverflowError:
         raise ValueError("the result is too large") from None
-    except (SyntaxError, TypeError, KeyError, AttributeError, IndexError, RecursionError, MemoryError):
+    except ValueError:  # sqrt(-1)
+        raise ValueError("a function is not defined for this number") from None
+    except simpleeval.FeatureNotAvailable:
+        separated = any(isinstance(node, ast.Tuple) for node in ast.walk(tree))
+        hint = "write 1234, not 1,234" if separated else f"write every multiplication with *; {_HINT}"
+        raise ValueError(f"this is no arithmetic expression: {hint}") from None
+    except (simpleeval.InvalidExpression, TypeError, KeyError, RecursionError):
         raise ValueError(f"this is no arithmetic expression: {_HINT}") from None
-    except simpleeval.InvalidExpression as error:
-        raise ValueError(f"{str(error).rstrip('.') or 'not allowed'}: {_HINT}") from None
 
 
 def _tidy(value: Any) -> int | float:
-    """Whole numbers whole, and floats without the noise of binary fractions: 0.1 + 0.2 is 0.3."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """Floats without the noise of binary fractions: 0.1 + 0.2 is 0.3. Whole numbers stay as they are."""
+    if not _is_number(value):
         raise ValueError(f"the result is no number: {_HINT}")
     if isinstance(value, int):
-        if value.bit_length() > MAX_DIGITS * 4:
+        if abs(value) >= 10**MAX_DIGITS:
             raise ValueError("the result is too large")
         return value
     if not math.isfinite(value):
         raise ValueError("the result is too large")
-    return float(f"{value:.12g}")
+    # Twelve digits, but never fewer than four decimals: 9999999999999/3 is a whole number of thirteen.
+    return float(f"{value:.12g}") if abs(value) < 1e8 else round(value, 4)
 
 
-def _power(base: Any, exponent: Any) -> Any:
-    if abs(exponent) > MAX_EXPONENT or (isinstance(base, int) and base.bit_length() * abs(exponent) > MAX_DIGITS * 4):
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numeric(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, for numbers only: `'%9999999999s' % 5` must not get through."""
+
+    def checked(*values: Any) -> Any:
+        if not all(map(_is_number, values)):
+            raise TypeError
+        return function(*values)
+
+    return checked
+
+
+def _sum(a: float, b: float) -> float:
+    """As spreadsheets add: what is left of 0.3 - 0.1 - 0.2 in the last binary digit is nothing."""
+    result = a + b
+    return 0.0 if isinstance(result, float) and abs(result) < 1e-15 * abs(a) else result
+
+
+def _power(base: float, exponent: float) -> float:
+    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1  # only these grow without an end
+    if whole and int(base).bit_length() * exponent > MAX_DIGITS * 4:
         raise OverflowError
-    result = base**exponent
+    result: Any = base**exponent
     if isinstance(result, complex):
-        raise TypeError
-    return result
+        raise ValueError  # the root of a negative number
+    return float(result) if isinstance(result, float) else int(result)
 
 
-def _product(a: Any, b: Any) -> Any:
-    if not (isinstance(a, int | float) and isinstance(b, int | float)):
-        raise TypeError  # "a" * 1000000
-    return a * b
+def _round(number: float, digits: int = 0) -> float:
+    if not isinstance(digits, int) or abs(digits) > MAX_DIGITS:
+        raise ValueError  # Python takes minutes for round(1, -10**9)
+    return round(number, digits) if digits else round(number)
 
 
-def _factorial(n: Any) -> int:
-    if not isinstance(n, int) or not 0 <= n <= 150:
+def _factorial(n: int) -> int:
+    if not isinstance(n, int) or n < 0:
+        raise ValueError
+    if n > 150:
         raise OverflowError
     return math.factorial(n)
 
 
+def _wave(function: Callable[[float], float]) -> Callable[[float], float]:
+    """sin(pi) is 0: pi itself has 15 good digits only."""
+    return lambda x: round(function(x), 15)
+
+
+_NODES = (ast.BinOp, ast.Call, ast.Constant, ast.Name, ast.UnaryOp)
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: _product,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: _power,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
+    ast.Add: _numeric(_sum),
+    ast.Sub: _numeric(lambda a, b: _sum(a, -b)),
+    ast.Mult: _numeric(operator.mul),
+    ast.Div: _numeric(operator.truediv),
+    ast.FloorDiv: _numeric(operator.floordiv),
+    ast.Mod: _numeric(operator.mod),
+    ast.Pow: _numeric(_power),
+    ast.USub: _numeric(operator.neg),
+    ast.UAdd: _numeric(operator.pos),
 }
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "abs": abs,
-    "ceil": math.ceil,
-    "cos": math.cos,
-    "factorial": _factorial,
-    "floor": math.floor,
-    "log": math.log,
-    "log10": math.log10,
-    "max": max,
-    "min": min,
-    "pow": _power,
-    "round": round,
-    "sin": math.sin,
-    "sqrt": math.sqrt,
-    "tan": math.tan,
+    "abs": _numeric(abs),
+    "ceil": _numeric(math.ceil),
+    "cos": _numeric(_wave(math.cos)),
+    "factorial": _numeric(_factorial),
+    "floor": _numeric(math.floor),
+    "log": _numeric(math.log),
+    "log10": _numeric(math.log10),
+    "max": _numeric(lambda *values: max(values)),
+    "min": _numeric(lambda *values: min(values)),
+    "pow": _numeric(_power),
+    "round": _numeric(_round),
+    "sin": _numeric(_wave(math.sin)),
+    "sqrt": _numeric(math.sqrt),
+    "tan": _numeric(_wave(math.tan)),
 }
 _NAMES = {"pi": math.pi, "e": math.e, "tau": math.tau}
+_WORDS = {*_NAMES, *(name.rstrip("0123456789") for name in _FUNCTIONS), "E"}
