@@ -73,7 +73,9 @@ def _may_be_left_out(validator: Validator, made: dict[str, Any], parent: dict[An
     order = list(parent)
     value = parent.pop(path[-1])
     after = list(validator.iter_errors(made))
-    if len(after) < before and not any(e.validator == "required" and tuple(e.absolute_path) == path[:-1] for e in after):
+    if len(after) < before and not any(
+        e.validator == "required" and tuple(e.absolute_path) == path[:-1] for e in after
+    ):
         return True
     parent[path[-1]] = value
     for key in order[order.index(path[-1]) + 1 :]:  # back into its place
@@ -84,11 +86,28 @@ def _may_be_left_out(validator: Validator, made: dict[str, Any], parent: dict[An
 def _candidates(value: Any, error: ValidationError) -> Iterator[Any]:
     wanted = _types(error.schema)
     if isinstance(value, str):
-        yield from _from_text(value, wanted)
+        read = list(_from_text(value, wanted))
+        yield from read
+        if read or value.lstrip().startswith("["):
+            return
     elif isinstance(value, int) and not isinstance(value, bool) and wanted == {"string"}:
         yield str(value)
     if "array" in wanted and value is not None and not isinstance(value, list):
         yield [value]
+
+
+def typed(validator: Validator, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Texts that stood between tags, without quotes, as the values that the schema allows; text where it allows text only."""
+    schema = validator.schema if isinstance(validator.schema, Mapping) else {}
+    properties = schema.get("properties", {})
+    made: dict[str, Any] = dict(arguments)
+    for key, text in arguments.items():
+        sub = properties.get(key) if isinstance(properties, Mapping) else None
+        wanted = _types(sub) - {"string"}
+        fitting = [value for value in _from_text(text.strip(), wanted) if validator.evolve(schema=sub).is_valid(value)]
+        if len(fitting) == 1:
+            made[key] = fitting[0]
+    return made
 
 
 def _from_text(text: str, wanted: set[str]) -> Iterator[Any]:
@@ -105,7 +124,11 @@ def _from_text(text: str, wanted: set[str]) -> Iterator[Any]:
             read = read_strict(text.strip())
         except NotStrict:
             return
-        if read.end == len(text.strip()) and not read.duplicates and "array object".split()[isinstance(read.value, dict)] in wanted:
+        if (
+            read.end == len(text.strip())
+            and not read.duplicates
+            and "array object".split()[isinstance(read.value, dict)] in wanted
+        ):
             yield read.value
 
 
@@ -141,7 +164,12 @@ def _whole_floats(validator: Validator, value: Any, path: Path, changed: list[Pa
     properties = schema.get("properties", {})
     for key, sub in properties.items() if isinstance(properties, Mapping) else ():
         inner = value.get(key)
-        if isinstance(inner, float) and isinstance(sub, Mapping) and sub.get("type") == "integer" and inner.is_integer():
+        if (
+            isinstance(inner, float)
+            and isinstance(sub, Mapping)
+            and sub.get("type") == "integer"
+            and inner.is_integer()
+        ):
             value[key] = int(inner)
             changed.append((*path, key))
         elif isinstance(inner, dict):

@@ -24,13 +24,14 @@ class Shaped:
     """An object that has the shape of a call.
 
     arguments: as written, a JSON string already decoded; None where there are none. how: which keys were renamed.
-    doubt: why it cannot be taken, where two readings exist.
+    doubt: why it cannot be taken, where two readings exist. raw: the arguments are texts that stood between tags.
     """
 
     name: str
     arguments: Any
     how: tuple[str, ...] = ()
     doubt: str = ""
+    raw: bool = False
 
 
 def shaped(value: Any, names: Collection[str], *, wrapped: bool, level: int = 0) -> tuple[Shaped, ...] | None:
@@ -117,11 +118,11 @@ def _without_arguments(
 ) -> Shaped | None:
     """`{"tool":"x"}`: a call in a wrapper; elsewhere it says that the arguments are missing, where the name is a tool's."""
     name: str = value[name_key]
-    if name not in names or (name_key != NAME_KEY and not wrapped):
+    if name not in names:
         return None
     if value.keys() <= {name_key} | _BESIDE:
-        return Shaped(name, {} if wrapped else None, ("no_arguments",))
-    return Shaped(name, None)
+        return Shaped(name, {} if wrapped else None, ("repaired(no_arguments)",))
+    return Shaped(name, None) if name_key == NAME_KEY or wrapped else None
 
 
 def _named_by_key(value: Mapping[str, Any], names: Collection[str]) -> Shaped | None:
@@ -135,7 +136,7 @@ def _named_by_key(value: Mapping[str, Any], names: Collection[str]) -> Shaped | 
 def _decoded(arguments: Any) -> tuple[Any, tuple[str, ...]]:
     """Arguments written as a string of JSON; nothing at all, blank or null, as no arguments."""
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
-        return {}, ("no_arguments",)
+        return {}, ("repaired(no_arguments)",)
     if not isinstance(arguments, str):
         return arguments, ()
     start = skip_blanks(arguments, 0)
@@ -145,4 +146,4 @@ def _decoded(arguments: Any) -> tuple[Any, tuple[str, ...]]:
         return arguments, ()
     if not isinstance(found.value, dict) or arguments[found.end :].strip() or found.duplicates:
         return arguments, ()
-    return found.value, ("arguments_as_string", *(f"repaired({name})" for name in found.repairs))
+    return found.value, ("repaired(arguments_as_string)", *(f"repaired({name})" for name in found.repairs))

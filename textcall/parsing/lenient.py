@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from textcall.parsing.escapes import TwoReadings, decode
 from textcall.parsing.readings import only_reading
 from textcall.parsing.strict import MAX_DEPTH, MAX_DIGITS, NotStrict, Read, contradictions, read_strict
 
-__all__ = ["Broken", "NeedMore", "read", "skip_blanks"]
+__all__ = ["Broken", "NeedMore", "Options", "Read", "read", "skip_blanks"]
 
 # Opening quote -> the quotes that can close it.
 QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "＂": "＂"}
@@ -64,22 +65,31 @@ class NeedMore(Exception):  # noqa: N818  no error: the next piece of the text d
     """The text may go on, and what follows decides."""
 
 
-def read(src: str, pos: int = 0, *, final: bool = True, stops: tuple[str, ...] = (), strict: bool = False) -> Read:
-    """The JSON value at `pos`.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """final: whether the text ends where `src` does; where not, NeedMore is raised whenever more of it could decide.
 
-    final: whether the text ends where `src` does; where not, NeedMore is raised whenever more of it could decide.
-    stops: texts that end it like its end does (a closing tag, a fence). strict: no repair. Raises Broken.
+    strict: no repair. quotes: whether to try what unescaped quotes could mean, which takes time.
     """
+
+    final: bool = True
+    strict: bool = False
+    quotes: bool = True
+
+
+def read(src: str, pos: int = 0, *, stops: tuple[str, ...] = (), options: Options = Options()) -> Read:  # noqa: B008
+    """The JSON value at `pos`. stops: texts that end it like its end does (a closing tag, a fence). Raises Broken."""
+    final = options.final
     try:
         return read_strict(src, pos)
     except NotStrict as error:
-        if strict:
-            raise Broken(pos, str(error)) from None
+        if options.strict:
+            _strict_only(src, pos, error, final=final)
     reader = _Reader(src, final, stops)
     try:
         value, end = reader.value(pos, 0)
     except Broken as error:
-        if error.kind != "inner_quote":
+        if error.kind != "inner_quote" or not options.quotes:
             raise
         return _with_inner_quotes(src, pos, error, final=final, stops=stops)
     return Read(value, end, tuple(dict.fromkeys(reader.repairs)), tuple(reader.duplicates))
@@ -100,6 +110,16 @@ def _with_inner_quotes(src: str, pos: int, error: Broken, *, final: bool, stops:
                 break
             return Read(value, stop, ("inner_quotes",))
     raise Broken(error.pos, error.why)
+
+
+def _strict_only(src: str, pos: int, error: NotStrict, *, final: bool) -> NoReturn:
+    """Say what is wrong, and whether it may only be unfinished: that the reader knows."""
+    reader = _Reader(src, final, ())
+    try:
+        reader.value(pos, 0)
+    except Broken as broken:
+        raise Broken(broken.pos, str(error), incomplete=broken.incomplete) from None
+    raise Broken(pos, str(error), incomplete="missing_closers" in reader.repairs)
 
 
 def skip_blanks(src: str, pos: int) -> int:

@@ -11,6 +11,8 @@ from textcall.parsing.strict import MAX_DEPTH, depth
 
 MAX_SOURCE = 100_000
 OPENING = re.compile(r"\s*\[?\s*[A-Za-z_][\w.]*\s*\(")
+_STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_CONTROL = re.compile(r"(?<!\\)[\x00-\x1f]")
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -21,8 +23,9 @@ def read_pythonic(source: str, *, bare: bool) -> tuple[Shaped, ...] | None:
     """
     if not OPENING.match(source) or len(source) > MAX_SOURCE:
         return None
+    source = _STRING.sub(_escaped, source.strip())
     try:
-        tree = ast.parse(source.strip(), mode="exec")
+        tree = ast.parse(source, mode="exec")
         statements = [node.value for node in tree.body if isinstance(node, ast.Expr)]
         if len(statements) != len(tree.body):
             return None
@@ -31,6 +34,11 @@ def read_pythonic(source: str, *, bare: bool) -> tuple[Shaped, ...] | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError, _NotLiteral):
         return None
     return made or None
+
+
+def _escaped(string: re.Match[str]) -> str:
+    """A string on one line: models write line breaks and control characters into it as they are."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", string[0])
 
 
 class _NotLiteral(ValueError):
@@ -57,7 +65,7 @@ def _shaped(node: ast.expr) -> Shaped:
         arguments[keyword.arg] = _literal(keyword.value)
     if depth(arguments) > MAX_DEPTH:
         raise _NotLiteral
-    return Shaped(_name(node.func), arguments, ("pythonic",))
+    return Shaped(_name(node.func), arguments, ("extracted(python)",))
 
 
 def _name(node: ast.expr) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import re
-import secrets
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
-from textcall.block import ARGS_ALIASES, ARGS_KEY, NAME_ALIASES, NAME_KEY, REPLY_TEXT, Convention, Shape, render_call
-from textcall.messages import Problem, ToolCall
-from textcall.parsing.extract import Candidate, candidates, split_reasoning
-from textcall.parsing.validate import Described, problem_of, unknown_tool
+from textcall.block import ARGS_KEY, NAME_KEY, Convention
+from textcall.messages import Problem, Span, ToolCall
+from textcall.parsing.cursor import Segment
+from textcall.parsing.forms import Shaped
+from textcall.parsing.judge import Answer, Judge, new_id
+from textcall.parsing.scan import Scanner
+from textcall.parsing.strict import NotStrict, read_strict
+from textcall.parsing.validate import Described
+
+FinishReason: TypeAlias = Literal["stop", "length", "tool_calls"]
+_CANONICAL = f'{{"{NAME_KEY}":"'
+_BETWEEN = "\n\n"  # between the pieces of text that calls stood between
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,170 +30,236 @@ class Parsed:
     problems: tuple[Problem, ...]
 
 
-def new_id() -> str:
-    """An id for a call."""
-    return f"call_{secrets.token_hex(4)}"
+@dataclass(frozen=True, slots=True)
+class TextCame:
+    """More of the content."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtCame:
+    """More of the reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallReady:
+    """A whole, valid call."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemFound:
+    """Something was refused."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """A think block closed that the reply never opened: all that came so far, calls too, was thought.
+
+    reasoning: the whole of it. What came before this event does not count.
+    """
+
+    reasoning: str
+
+
+Event: TypeAlias = TextCame | ThoughtCame | CallReady | ProblemFound | Restarted
 
 
 def parse(
     text: str,
     tools: Iterable[Described | Mapping[str, Any]],
     *,
-    finish_reason: Literal["stop", "length"] = "stop",
+    finish_reason: FinishReason = "stop",
     strict: bool = False,
     convention: Convention | None = None,
+    thinking: bool = False,
     ids: Callable[[], str] = new_id,
 ) -> Parsed:
     """Read a reply.
 
-    finish_reason: "length" where it was cut; its last, unfinished part is never run. strict: only canonical calls count.
-    convention: makes the reserved names of its shape count; without it they mean nothing.
+    tools: Tools, OpenAI's descriptions, or `{"name", "parameters"}`. finish_reason: "length" where the reply was cut;
+    what is unfinished then is never run. strict: only canonical calls on lines of their own count, unmended.
+    convention: makes the reserved names of its shape count; without it they mean nothing. thinking: the reply begins
+    inside a think block, which the prompt opened. ids: makes the ids of calls.
     """
-    known = {tool.name: tool for tool in map(_described, tools)}
-    start, reasoning = split_reasoning(text)
-    reading = _Reading(text, known, strict, convention.beside(known) if convention else None, ids)
-    for candidate in candidates(text, start):
-        reading.take(candidate, cut=finish_reason == "length" and candidate.span[1] >= len(text.rstrip()))
-    if finish_reason == "length":
-        reading.note_cut()
-    return Parsed(reading.content(start), reasoning, tuple(reading.calls), tuple(reading.problems))
+    judge = Judge(tools, strict=strict, convention=convention, ids=ids)
+    quick = None if thinking else _canonical(text, judge)
+    if quick is not None:
+        return quick
+    reading = Reading(judge, thinking=thinking)
+    for _ in reading.feed(text):
+        pass
+    for _ in reading.close(finish_reason):
+        pass
+    return reading.parsed()
 
 
-@dataclass(frozen=True, slots=True)
-class _Plain:
-    name: str
-    parameters: Mapping[str, Any]
-
-
-def _described(tool: Any) -> Described:
-    if not isinstance(tool, Mapping):
-        described: Described = tool
-        return described
-    inner = tool.get("function", tool)
-    return _Plain(inner["name"], inner.get("parameters") or {})
-
-
-@dataclass(slots=True)
-class _Reading:
-    text: str
-    tools: Mapping[str, Described]
-    strict: bool
-    convention: Convention | None
-    ids: Callable[[], str]
-    calls: list[ToolCall] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    _taken: list[tuple[int, int]] = field(default_factory=list)
-    _replies: list[str] = field(default_factory=list)
-
-    def take(self, candidate: Candidate, *, cut: bool) -> None:
-        """Read one candidate: a call, the reply of a convention, a problem, or nothing of ours."""
-        if candidate.error:
-            self._broken(candidate, cut=cut)
-            return
-        values = candidate.value if isinstance(candidate.value, list) else [candidate.value]
-        for value in values:
-            self._value(value, candidate)
-
-    def content(self, start: int) -> str | None:
-        """What is left for the user: the text without what was taken, or what the reply-calls said."""
-        rest, at = [], start
-        for low, high in sorted(set(self._taken)):
-            rest.append(self.text[at:low])
-            at = max(at, high)
-        rest.append(self.text[at:])
-        said = "\n\n".join(part.strip() for part in [*rest, *self._replies] if part.strip())
-        return said or None
-
-    def note_cut(self) -> None:
-        """Say that the reply was cut, where nothing else says it."""
-        if not any(problem.kind == "truncated" for problem in self.problems):
-            self.problems.append(Problem("truncated", "the reply was cut before its end", "", None))
-
-    def _value(self, value: Any, candidate: Candidate) -> None:
-        found = _name_and_arguments(value)
-        convention = self.convention
-        if found is None:
-            if convention and convention.shape is Shape.DECIDE and value == {NAME_KEY: convention.none_name}:
-                self._taken.append(candidate.span)
-            return
-        name, arguments, how = found
-        if convention and convention.shape is Shape.REPLY and name == convention.reply_name and name not in self.tools:
-            self._taken.append(candidate.span)
-            self._replies.append(str(arguments.get(REPLY_TEXT, "") if isinstance(arguments, Mapping) else arguments))
-            return
-        if self.strict and (how or candidate.place != "line"):
-            return
-        self._call(name, arguments, how, candidate)
-
-    def _call(self, name: str, arguments: Any, how: tuple[str, ...], candidate: Candidate) -> None:
-        self._taken.append(candidate.span)
-        tool = self.tools.get(name)
-        if tool is None:
-            self.problems.append(unknown_tool(name, self.tools, candidate.span))
-            return
-        if not isinstance(arguments, Mapping):
-            shape = render_call(name, {})
-            message = f"{name}: the arguments must be a JSON object, as in {shape}"
-            self.problems.append(Problem("invalid_arguments", message, "", candidate.span))
-            return
-        wrong = problem_of(tool, arguments, candidate.span)
-        if wrong is not None:
-            self.problems.append(wrong)
-            return
-        if candidate.place != "line":
-            how = (f"extracted({candidate.place})", *how)
-        self.calls.append(ToolCall(self.ids(), name, dict(arguments), how or ("strict",), candidate.span))
-
-    def _broken(self, candidate: Candidate, *, cut: bool) -> None:
-        """A candidate that is no JSON: silent, unless it looks like a call."""
-        if self._cut_reply(candidate, cut=cut) or not _LOOKS_LIKE_CALL.search(candidate.source):
-            return
-        self._taken.append(candidate.span)
-        if cut:
-            self.problems.append(Problem("truncated", "the call was cut before its end", "", candidate.span))
-            return
-        shape = render_call("NAME", {})
-        message = f"a call was not valid JSON ({candidate.error}); write it as {shape}"
-        self.problems.append(Problem("bad_json", message, "", candidate.span))
-
-    def _cut_reply(self, candidate: Candidate, *, cut: bool) -> bool:
-        """The readable part of a `reply` that was cut."""
-        convention = self.convention
-        if not cut or convention is None or convention.shape is not Shape.REPLY:
-            return False
-        before = render_call(convention.reply_name, {REPLY_TEXT: ""}).removesuffix('"}}')
-        if not candidate.source.startswith(before):
-            return False
-        self._taken.append((candidate.span[0], len(self.text)))
-        self._replies.append(_readable(self.text[candidate.span[0] + len(before) :]))
-        self.problems.append(Problem("truncated", "the answer was cut before its end", "", candidate.span))
-        return True
-
-
-_LOOKS_LIKE_CALL = re.compile(rf'"(?:{"|".join(NAME_ALIASES)})"\s*:')
-
-
-def _name_and_arguments(value: Any) -> tuple[str, Any, tuple[str, ...]] | None:
-    """The name, the arguments, and the renamed keys, of an object that is a call; None where it is none."""
-    if not isinstance(value, Mapping):
+def _canonical(text: str, judge: Judge) -> Parsed | None:
+    """The quick way for a reply that is one canonical call of a tool and nothing else."""
+    if not text.startswith(_CANONICAL):
         return None
-    if isinstance(value.get("function"), Mapping):  # OpenAI's envelope
-        return _name_and_arguments(value["function"])
-    name_key = next((key for key in NAME_ALIASES if isinstance(value.get(key), str)), None)
-    args_key = next((key for key in ARGS_ALIASES if key in value), None)
-    if name_key is None or args_key is None:
+    try:
+        read = read_strict(text)
+    except NotStrict:
         return None
-    how = [f"renamed({key})" for key, canonical in ((name_key, NAME_KEY), (args_key, ARGS_KEY)) if key != canonical]
-    return value[name_key], value[args_key], tuple(how)
+    value = read.value
+    if read.repairs or read.duplicates or text[read.end :].strip() or value.keys() != {NAME_KEY, ARGS_KEY}:
+        return None
+    name, arguments = value[NAME_KEY], value[ARGS_KEY]
+    if name not in judge.tools or not isinstance(arguments, dict) or name == judge.none_name:
+        return None
+    verdict = judge.verdict(Shaped(name, arguments), (), (), (0, read.end))
+    if isinstance(verdict, ToolCall):
+        return Parsed(None, None, (verdict,), ())
+    return Parsed(None, None, (), (verdict,)) if isinstance(verdict, Problem) else None
 
 
-def _readable(source: str) -> str:
-    """The text of a JSON string that was cut: up to its last whole character."""
-    import json
+class Prose:
+    """Pieces of text, put together as they come: without blanks at either end, a blank line where something was cut out."""
 
-    for end in range(len(source), max(len(source) - 8, -1), -1):
-        try:
-            return str(json.loads(f'"{source[:end]}"', strict=False))
-        except ValueError:
-            continue
-    return source
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.held = ""  # white space that counts only if text follows
+        self.fresh = False  # something was cut out since the last text
+
+    def add(self, text: str) -> str:
+        """What is new for certain."""
+        if self.fresh or not self.parts:
+            text = text.lstrip()
+            if not text:
+                return ""
+            self.held = _BETWEEN if self.parts else ""
+            self.fresh = False
+        text = self.held + text
+        kept = text.rstrip()
+        self.held = text[len(kept) :]
+        if kept:
+            self.parts.append(kept)
+        return kept
+
+    def cut(self) -> None:
+        """Something that is no text stood here."""
+        self.fresh = True
+
+    def text(self) -> str | None:
+        """The whole; None where there is nothing."""
+        return "".join(self.parts) or None
+
+
+class Reading:
+    """Segments become content, reasoning, calls and problems; every step gives the events that it brings."""
+
+    def __init__(self, judge: Judge, *, thinking: bool = False) -> None:
+        self.judge = judge
+        self.scanner = Scanner(judge, thinking=thinking)
+        self.content = Prose()
+        self.reasoning = Prose()
+        self.calls: list[ToolCall] = []
+        self.problems: list[Problem] = []
+        self.texts: list[tuple[str, Span]] = []
+        self.raw: list[str] = []
+
+    def feed(self, text: str) -> Iterator[Event]:
+        """More of the reply."""
+        for segment in self.scanner.feed(text):
+            yield from self._segment(segment)
+
+    def close(self, finish_reason: FinishReason) -> Iterator[Event]:
+        """The end of the reply."""
+        length = finish_reason == "length"
+        for segment in self.scanner.close(length=length):
+            yield from self._segment(segment)
+        for problem in self._last_problems(length):
+            self.problems.append(problem)
+            yield ProblemFound(problem)
+
+    def parsed(self) -> Parsed:
+        """The whole."""
+        return Parsed(self.content.text(), self.reasoning.text(), tuple(self.calls), tuple(self.problems))
+
+    def _segment(self, segment: Segment) -> Iterator[Event]:
+        self.raw.append(segment.text)
+        if segment.kind == "text":
+            yield from self._said(segment)
+        elif segment.kind == "reply":
+            yield from self._added(TextCame, self.content, segment.text)
+        elif segment.kind == "thought":
+            yield from self._added(ThoughtCame, self.reasoning, segment.text)
+        elif segment.kind == "restart":
+            yield self._restarted()
+        elif segment.kind == "calls":
+            self.content.cut()
+            for found in segment.calls:
+                yield from self._judged(segment, found)
+        elif segment.kind == "refused" and segment.problem is not None:
+            self.content.cut()
+            self.problems.append(segment.problem)
+            yield ProblemFound(segment.problem)
+        else:
+            (self.reasoning if self.scanner.closer else self.content).cut()
+
+    def _said(self, segment: Segment) -> Iterator[Event]:
+        last = self.texts[-1] if self.texts else None
+        if last is not None and last[1][1] == segment.span[0] and len(last[0]) < _JOINED:
+            self.texts[-1] = (last[0] + segment.text, (last[1][0], segment.span[1]))
+        else:
+            self.texts.append((segment.text, segment.span))
+        yield from self._added(TextCame, self.content, segment.text)
+
+    @staticmethod
+    def _added(event: type[TextCame] | type[ThoughtCame], prose: Prose, text: str) -> Iterator[Event]:
+        new = prose.add(text)
+        if new:
+            yield event(new)
+
+    def _judged(self, segment: Segment, found: Shaped) -> Iterator[Event]:
+        verdict = self.judge.verdict(found, segment.how, segment.duplicates, segment.span)
+        if isinstance(verdict, ToolCall):
+            self.calls.append(verdict)
+            yield CallReady(verdict)
+        elif isinstance(verdict, Problem):
+            self.problems.append(verdict)
+            yield ProblemFound(verdict)
+        elif isinstance(verdict, Answer):
+            yield from self._added(TextCame, self.content, verdict.text)
+            self.content.cut()
+
+    def _restarted(self) -> Restarted:
+        thought = Prose()
+        thought.add("".join(self.raw).strip().removesuffix(_closing(self.raw)))
+        self.content, self.reasoning = Prose(), thought
+        self.calls, self.problems, self.texts = [], [], []
+        return Restarted(thought.text() or "")
+
+    def _last_problems(self, length: bool) -> Iterator[Problem]:
+        yield from self._role_problem()
+        for text, span in self.texts:
+            yield from self.judge.mentions(text, span[0])
+        if self.scanner.closer:
+            yield Problem(
+                "truncated",
+                "The reply ended inside the thinking block. Write the call or the answer after it.",
+                "",
+                None,
+            )
+        elif length and not any(problem.kind == "truncated" for problem in self.problems):
+            yield Problem("truncated", "The reply was cut before its end.", "", None)
+
+    def _role_problem(self) -> Iterator[Problem]:
+        scanner = self.scanner
+        if scanner.ended == "role" or (scanner.ended and scanner.went_on):
+            message = "The reply went on with a turn or a tool result that you made up; all of that was ignored. Stop after a call."
+            yield Problem("role_confusion", message, "", (scanner.ended_at, scanner.cursor.base))
+
+
+_JOINED = 4096  # code points up to which texts that follow one another are searched as one
+
+
+def _closing(raw: list[str]) -> str:
+    return raw[-1].strip() if raw else ""

@@ -130,7 +130,11 @@ def _unknown(error: ValidationError, where: str, tool: Described) -> str:
     schema = error.schema if isinstance(error.schema, Mapping) else {}
     known = schema.get("properties", {})
     names = [name for name in error.instance if name not in known]
-    hint = " (put the arguments directly into the object)" if not where and {"properties", "parameters", tool.name} & {*names} else ""
+    hint = (
+        " (put the arguments directly into the object)"
+        if not where and {"properties", "parameters", tool.name} & {*names}
+        else ""
+    )
     allowed = f"allowed are: {', '.join(known)}" if known else "it takes none"
     what = "arguments" if len(names) > 1 else "argument"
     return f"unknown {what} {', '.join(names)}{f' of {where[1:]}' if where else ''}{hint}; {allowed}"
@@ -146,7 +150,9 @@ def _listed(values: list[Any]) -> str:
 
 
 def _branches(branches: list[Any]) -> str:
-    named = [str(b.get("type", b.get("title", compact_json(b)))) if isinstance(b, Mapping) else str(b) for b in branches]
+    named = [
+        str(b.get("type", b.get("title", compact_json(b)))) if isinstance(b, Mapping) else str(b) for b in branches
+    ]
     return " or ".join(_short_text(name) for name in named[:_SHOWN_VALUES])
 
 

@@ -1,0 +1,171 @@
+"""What stands on a line, in a fence or in a wrapper: JSON values one after the other, and the call forms beside JSON."""
+
+from __future__ import annotations
+
+import re
+
+from textcall.parsing.cursor import Body, Cursor
+from textcall.parsing.forms import Shaped
+from textcall.parsing.lenient import Broken, read, skip_blanks
+from textcall.parsing.markers import FUNCTION
+from textcall.parsing.pythonic import read_pythonic
+
+_VALUE_START = re.compile(r"[{\[｛［]|<\s*[\"'“]")
+_BETWEEN = re.compile(r"[\s,;，；]*")
+_BETWEEN_ON_LINE = re.compile(r"[ \t,;，；]*")
+_NAMED = re.compile(
+    r"(?:function<｜tool▁sep｜>|functions\.)?(?P<name>[A-Za-z_][\w.-]{0,127})(?::\d{1,9})?(?:\[CALL_ID\]\w{0,64})?"
+    r"(?:\[ARGS\]|<\|tool_call_argument_begin\|>|<｜tool▁sep｜>)?\s{0,50}(?P<fence>```json)?\s{0,50}(?=\{)"
+)
+_NAMED_MAX = 400  # code points within which `_NAMED` ends
+_FUNCTION = re.compile(FUNCTION)
+_PARAMETER = re.compile(r'<(?:parameter=|parameter name=|param name=)"?([\w.:-]+)"?[^>\n]*>')
+_PARAMETER_ENDS = ("</parameter>", "</param>")
+_FUNCTION_END = re.compile(r"\s*(?:</function>|</invoke>)")
+_PAIRS = re.compile(
+    r"\s*(?P<name>[A-Za-z_][\w.:/-]*)\s*(?:<arg_key>[^<]*</arg_key>\s*<arg_value>.*?</arg_value>\s*)*\Z", re.DOTALL
+)
+_PAIR = re.compile(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_CALL_LIKE = re.compile(r"[({<]")
+_PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\(")
+_PYTHON_OR_MORE = re.compile(r"\[\s*(?:[A-Za-z_][\w.]*)?\Z")
+_TAG_MAX = 200  # code points within which a tag ends
+
+
+def starts_value(src: str, pos: int) -> bool:
+    """Whether an object or an array begins here."""
+    return _VALUE_START.match(src, pos) is not None
+
+
+def values(c: Cursor, pos: int, *, stops: tuple[str, ...], wrapped: bool, on_line: bool) -> Body:
+    """JSON values from `pos` on, with commas, semicolons and blanks between. Raises Broken and NeedMore."""
+    between = _BETWEEN_ON_LINE if on_line else _BETWEEN
+    calls: list[Shaped] = []
+    repairs: list[str] = []
+    duplicates: list[str] = []
+    others = 0
+    while True:
+        found = read(c.buf, pos, stops=stops, options=c.options)
+        shaped = c.rules.shape(found.value, wrapped=wrapped)
+        others += shaped is None
+        calls += shaped or ()
+        repairs += found.repairs
+        duplicates += found.duplicates
+        match = between.match(c.buf, found.end)
+        pos = match.end() if match else found.end
+        pos = pos if on_line else skip_blanks(c.buf, pos)
+        c.need(pos >= len(c.buf))
+        if not starts_value(c.buf, pos) or (others and on_line):
+            end = found.end if others and on_line else pos
+            return Body(tuple(calls), end, tuple(dict.fromkeys(repairs)), tuple(duplicates), others)
+
+
+def wrapped(c: Cursor, pos: int, *, closers: tuple[str, ...]) -> Body | None:
+    """What stands behind the opening of a wrapper; None where it is nothing that calls. Raises Broken and NeedMore."""
+    pos = skip_blanks(c.buf, pos)
+    c.need(pos >= len(c.buf))
+    c.need(_PYTHON_OR_MORE.match(c.buf, pos) is not None)
+    if starts_value(c.buf, pos) and not _PYTHON.match(c.buf, pos):
+        return values(c, pos, stops=(*closers, "[TOOL_CALLS]", "<|"), wrapped=True, on_line=False)
+    if c.buf.startswith("<", pos):
+        return function(c, pos)
+    named = _NAMED.match(c.buf, pos)
+    if named is not None:
+        return _named(c, named, closers)
+    c.need(len(c.buf) - pos < _NAMED_MAX and not any(c.buf.find(closer, pos) >= 0 for closer in closers or ("\n",)))
+    return _to_closer(c, pos, closers)
+
+
+def _named(c: Cursor, named: re.Match[str], closers: tuple[str, ...]) -> Body:
+    """`name[ARGS]{…}` and its kin."""
+    found = read(c.buf, named.end(), stops=(*closers, "[TOOL_CALLS]", "```"), options=c.options)
+    end = found.end
+    if named["fence"]:
+        end = skip_blanks(c.buf, end)
+        c.need(len(c.buf) - end < len("```"))
+        end += len("```") if c.buf.startswith("```", end) else 0
+    return Body((Shaped(named["name"], found.value),), end, found.repairs, found.duplicates)
+
+
+def _to_closer(c: Cursor, pos: int, closers: tuple[str, ...]) -> Body | None:
+    """Forms that only their closing mark ends: Python, pairs of keys and values, a bare name."""
+    ends = [at for at in (c.buf.find(closer, pos) for closer in closers or ("\n",)) if at >= 0]
+    c.need(not ends)
+    end = min(ends, default=len(c.buf))
+    inner = c.buf[pos:end]
+    calls = read_pythonic(inner, bare=True)
+    if calls is not None:
+        return Body(calls, end)
+    pairs = _PAIRS.match(inner) if "<arg_key>" in inner or inner.strip() in c.rules.names else None
+    if pairs is not None and (ends or not closers):
+        found = [(match[1], match[2]) for match in _PAIR.finditer(inner)]
+        arguments = dict(found)
+        twice = tuple(key for key, text in found if arguments[key] != text)
+        return Body((Shaped(pairs["name"], arguments, raw=True),), end, (), twice)
+    if any(name in inner for name in c.rules.names) and not inner[:1].isspace() and _CALL_LIKE.search(inner):
+        raise Broken(end, f"no call was found in {inner.strip()[:40]!r}", incomplete=not ends and bool(closers))
+    return None
+
+
+def function(c: Cursor, pos: int) -> Body | None:
+    """`<function=name>{…}</function>` or with `<parameter=key>value</parameter>`, several after one another."""
+    calls: list[Shaped] = []
+    repairs: list[str] = []
+    duplicates: list[str] = []
+    while True:
+        opening = _FUNCTION.match(c.buf, pos)
+        if opening is None:
+            c.need(
+                len(c.buf) - pos < _TAG_MAX and ">" not in c.buf[pos : pos + _TAG_MAX] and c.buf.startswith("<", pos)
+            )
+            return Body(tuple(calls), pos, tuple(dict.fromkeys(repairs)), tuple(duplicates)) if calls else None
+        at = skip_blanks(c.buf, opening.end())
+        c.need(at >= len(c.buf))
+        if starts_value(c.buf, at):
+            found = read(c.buf, at, stops=("</function>", "</invoke>"), options=c.options)
+            calls.append(Shaped(opening[1], found.value))
+            repairs += found.repairs
+            duplicates += found.duplicates
+            at = found.end
+        else:
+            arguments, at, twice = _parameters(c, at)
+            duplicates += twice
+            calls.append(Shaped(opening[1], arguments, raw=True))
+        end = _function_end(c, at)
+        pos = skip_blanks(c.buf, end)
+        c.need(pos >= len(c.buf))
+        if not c.buf.startswith("<", pos):
+            return Body(tuple(calls), end, tuple(dict.fromkeys(repairs)), tuple(duplicates))
+
+
+def _parameters(c: Cursor, pos: int) -> tuple[dict[str, str], int, list[str]]:
+    """Pairs of a key and its raw text: one line break at either end is layout. The schema decides what the text means."""
+    arguments: dict[str, str] = {}
+    twice: list[str] = []
+    while True:
+        pos = skip_blanks(c.buf, pos)
+        match = _PARAMETER.match(c.buf, pos)
+        if match is None:
+            c.need(len(c.buf) - pos < _TAG_MAX and ">" not in c.buf[pos : pos + _TAG_MAX])
+            return arguments, pos, twice
+        ends = [(at, end) for end in _PARAMETER_ENDS if (at := c.buf.find(end, match.end())) >= 0]
+        if not ends:
+            c.need()
+            raise Broken(len(c.buf), "the text ended inside a parameter", incomplete=True)
+        end, closer = min(ends)
+        text = c.buf[match.end() : end]
+        text = text[1:].removesuffix("\n") if text.startswith("\n") else text
+        if arguments.setdefault(match[1], text) != text:
+            twice.append(match[1])
+        pos = end + len(closer)
+
+
+def _function_end(c: Cursor, pos: int) -> int:
+    match = _FUNCTION_END.match(c.buf, pos)
+    if match is not None:
+        return match.end()
+    rest = c.buf[pos : pos + 40].strip()
+    if len(c.buf) - pos < 40 and any(end.startswith(rest) for end in ("</function>", "</invoke>")):
+        c.need()
+        raise Broken(len(c.buf), "the text ended before the call was closed", incomplete=True)
+    raise Broken(pos, "</function> was expected")

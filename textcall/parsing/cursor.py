@@ -1,0 +1,234 @@
+"""Where a scan of a reply stands, and the segments that it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from textcall.block import NAME_KEY, render_call
+from textcall.messages import Problem, Span
+from textcall.parsing.forms import Shaped
+from textcall.parsing.lenient import Broken, NeedMore, Options
+
+MAX_RESTARTS = 16  # failed candidates whose text is looked at again; bounds the time on any text
+EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
+_OPENING = f'{{"{NAME_KEY}":"'
+_OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“‘«「]\s*\Z")
+_KEPT = 80  # code points of a paragraph that are kept
+
+Kind = Literal["text", "reply", "thought", "calls", "refused", "restart", "dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of the reply. text: as written ("reply": decoded). span: in code points of the whole reply.
+
+    calls, how, duplicates: of kind "calls": what was read, how, and keys that came twice. problem: of kind "refused".
+    """
+
+    kind: Kind
+    text: str
+    span: Span
+    calls: tuple[Shaped, ...] = ()
+    how: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What stands in a place: calls, where they end, what was mended, keys that came twice, values that are no calls."""
+
+    calls: tuple[Shaped, ...]
+    end: int
+    repairs: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    others: int = 0
+
+
+class Rules(Protocol):
+    """What a scan asks about the tools and the convention."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names that can be called."""
+        ...
+
+    @property
+    def strict(self) -> bool:
+        """Whether only canonical calls count."""
+        ...
+
+    @property
+    def reply_opening(self) -> re.Pattern[str] | None:
+        """What an answer of the shape REPLY begins with, up to its text."""
+        ...
+
+    def shape(self, value: Any, *, wrapped: bool) -> tuple[Shaped, ...] | None:
+        """The calls in a value; None where it is an answer."""
+        ...
+
+    def looks_like_call(self, source: str) -> bool:
+        """Whether broken or unfinished text was meant as a call."""
+        ...
+
+
+class Cursor:
+    """The text that came so far, less what was taken, and what must be known of the part that was.
+
+    paragraph: the end of the paragraph's text. ticks: how many backticks it has. inside: it opened a structure or a
+    quotation that goes on. quoted: the line is a block quote. begun: something came before. called: a call did.
+    invented: a tool result was made up before any call.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.buf = ""
+        self.base = 0
+        self.pos = 0
+        self.final = False
+        self.length = False
+        self.line_start = True
+        self.begun = False
+        self.called = False
+        self.invented = False
+        self.inside = False
+        self.quoted = False
+        self.paragraph = ""
+        self.ticks = 0
+        self.restarts = MAX_RESTARTS
+
+    def need(self, condition: bool = True) -> None:
+        """Wait for more text where the condition holds, if there may be more. Raises NeedMore."""
+        if condition and not self.final:
+            raise NeedMore
+
+    @property
+    def options(self) -> Options:
+        """How JSON is to be read here."""
+        return Options(final=self.final, strict=self.rules.strict, quotes=self.restarts > 0)
+
+    def span(self, start: int, end: int) -> Span:
+        """Positions in `buf` as positions in the reply."""
+        return (self.base + start, self.base + end)
+
+    def trim(self) -> None:
+        """Forget the text that was taken."""
+        self.buf = self.buf[self.pos :]
+        self.base += self.pos
+        self.pos = 0
+
+    def take(self, kind: Kind, end: int) -> Segment:
+        """The text up to `end`."""
+        segment = Segment(kind, self.buf[self.pos : end], self.span(self.pos, end))
+        self.pos = end
+        return segment
+
+    def before(self, at: int) -> list[Segment]:
+        """The white space in front of what begins at `at`."""
+        return [self.take("text", at)] if at > self.pos else []
+
+    def text(self, end: int) -> list[Segment]:
+        """Text up to `end`, which may reach over several lines."""
+        segments = []
+        while self.pos < end:
+            line = self.buf.find("\n", self.pos, end)
+            segments.append(self._line(end if line < 0 else line + 1))
+        return segments
+
+    def _line(self, end: int) -> Segment:
+        segment = self.take("text", end)
+        text = segment.text
+        if self.line_start and not text.strip():
+            if text.endswith("\n"):
+                self.new_paragraph()
+            return segment
+        self.begun = True
+        self.paragraph = (self.paragraph + text)[-_KEPT:]
+        self.ticks += text.count("`")
+        self.line_start = text.endswith("\n")
+        self.quoted = self.quoted and not self.line_start
+        return segment
+
+    def new_paragraph(self) -> None:
+        """What was open in the paragraph before does not matter any more."""
+        self.paragraph = ""
+        self.ticks = 0
+        self.inside = False
+
+    def is_inside(self) -> bool:
+        """Whether the paragraph's text so far opened something that goes on: a bracket, a quotation, inline code."""
+        before = self.paragraph.rstrip()
+        return bool(before) and (self.ticks % 2 == 1 or before[-1] in "[{(=`" or self.after_quote())
+
+    def after_quote(self) -> bool:
+        """Whether the paragraph's text so far ends with an opening quotation mark."""
+        return _OPENING_QUOTE.search(self.paragraph) is not None
+
+    def mention(self, end: int) -> list[Segment]:
+        """A mark or a value that is only text here, and the line goes on behind it."""
+        segments = self.text(end)
+        self.line_start = self.buf[end - 1] == "\n"
+        return segments
+
+    def calls(self, at: int, end: int, body: Body, place: str, how: tuple[str, ...] = ()) -> list[Segment]:
+        """The calls of a body, that were found at `at` and reach to `end`."""
+        before = self.before(at)
+        span, source = self.span(at, end), self.buf[at:end]
+        if self.invented and body.calls:
+            message = (
+                "A call behind a tool result that you made up was not run. Call the tool, and wait for its result."
+            )
+            segment = Segment("refused", source, span, problem=Problem("role_confusion", message, "", span))
+        else:
+            where = (f"extracted({place})",) if place else ()
+            repairs = tuple(f"repaired({name})" for name in body.repairs)
+            segment = Segment("calls", source, span, body.calls, (*where, *repairs, *how), body.duplicates)
+            self.called = self.called or bool(body.calls)
+        self.pos = end
+        self.after_block()
+        return [*before, segment]
+
+    def refused(self, at: int, end: int, error: Broken) -> list[Segment]:
+        """A call that cannot be read."""
+        before = self.before(at)
+        span = self.span(at, end)
+        if error.incomplete:
+            problem = Problem(
+                "truncated", f"The call was cut: {error.why}. Nothing was run; write it again, whole.", "", span
+            )
+        else:
+            kind = error.kind if error.kind in ("too_deep", "not_a_call") else "bad_json"
+            message = f"A call could not be read at character {self.base + error.pos}: {error.why}. Write {EXAMPLE}."
+            problem = Problem(kind, message, "", span)
+        segment = Segment("refused", self.buf[at:end], span, problem=problem)
+        self.pos = end
+        self.after_block()
+        return [*before, segment]
+
+    def after_block(self) -> None:
+        """The line goes on behind something that is no text."""
+        self.line_start = False
+        self.begun = True
+        self.paragraph = ""
+        self.ticks = 0
+
+    def failed(self, error: Broken, end: int) -> int:
+        """Where to go on behind a value that cannot be read and seems to end at `end`; bounds how often text is read twice."""
+        if error.pos > end or error.kind == "inner_quote":
+            self.restarts -= 1
+        if error.pos > end and self.restarts <= 0:
+            line = self.buf.find("\n", error.pos)
+            self.need(line < 0)
+            return len(self.buf) if line < 0 else line
+        return end
+
+    def meant_as_call(self, source: str, error: Broken) -> bool:
+        """Whether text that cannot be read was meant as a call; where the reply was cut, its first letters are enough."""
+        if error.incomplete and self.length:
+            squeezed = re.sub(r"\s", "", source[:40])
+            if squeezed and _OPENING.startswith(squeezed):
+                return True
+        return self.rules.looks_like_call(source)

@@ -1,0 +1,112 @@
+"""Fenced blocks: calls where the fence is meant for them and holds nothing else, text otherwise."""
+
+from __future__ import annotations
+
+import re
+
+from textcall.parsing import bodies, markers, wrappers
+from textcall.parsing.cursor import Body, Cursor, Segment
+from textcall.parsing.lenient import Broken, skip_blanks
+from textcall.parsing.pythonic import read_pythonic
+
+_FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)(?:\n|\Z)")
+_MAX_INFO = 200
+_MAX_TAIL = 40
+
+Fence = tuple[str, int]  # the character of an open fence, and how many of it opened it
+
+
+def opening(c: Cursor, at: int) -> tuple[list[Segment], Fence | None] | None:
+    """The fence that opens at `at`: its calls, or its first line and what it is; None where none opens."""
+    c.need(len(c.buf) - at < 3 and not c.buf[at:].strip(c.buf[at]))
+    if not c.buf.startswith(c.buf[at] * 3, at):
+        return None
+    c.need("\n" not in c.buf[at : at + 2 * _MAX_INFO] and len(c.buf) - at < 2 * _MAX_INFO)
+    match = _FENCE.match(c.buf, at)
+    if match is None or len(match["info"]) > _MAX_INFO or (c.buf[at] == "`" and "`" in match["info"]):
+        return None
+    marks = match["marks"]
+    language = (match["info"].split() or [""])[0].lower()
+    if language in markers.CALL_FENCES and not c.rules.strict and not c.is_inside() and c.restarts > 0:
+        found = _calls(c, at, match.end(), marks, language)
+        if found is not None:
+            return found, None
+    return [_line(c, match.end())], (marks[0], len(marks))
+
+
+def text_line(c: Cursor, fence: Fence) -> tuple[list[Segment], bool]:
+    """A line, or a part of it, of a fence that is text; and whether the fence is closed by it."""
+    char, count = fence
+    end = c.buf.find("\n", c.pos)
+    closed = False
+    if c.line_start:
+        head = c.buf[c.pos : end if end >= 0 else len(c.buf)]
+        could_close = not head.strip(" \t\r" + char) and len(head) < _MAX_INFO
+        c.need(end < 0 and could_close)
+        closed = could_close and head.count(char) >= count
+        if closed:
+            c.new_paragraph()
+    return [_line(c, len(c.buf) if end < 0 else end + 1)], closed
+
+
+def _line(c: Cursor, end: int) -> Segment:
+    segment = c.take("text", end)
+    c.begun = True
+    c.line_start = segment.text.endswith("\n")
+    return segment
+
+
+def _calls(c: Cursor, at: int, pos: int, marks: str, language: str) -> list[Segment] | None:
+    pos = skip_blanks(c.buf, pos)
+    c.need(pos >= len(c.buf))
+    try:
+        body = _body(c, pos, marks, language)
+        end = None if body is None or body.others or not body.calls else _end(c, body.end, marks)
+    except Broken as error:
+        closing = _closing(c, pos, marks)
+        c.need(closing is None)
+        end = len(c.buf) if closing is None else closing
+        c.restarts -= 1
+        return c.refused(at, end, error) if c.meant_as_call(c.buf[pos:end], error) else None
+    return None if body is None or end is None else c.calls(at, end, body, "fence")
+
+
+def _body(c: Cursor, pos: int, marks: str, language: str) -> Body | None:
+    if bodies.starts_value(c.buf, pos):
+        try:
+            return bodies.values(c, pos, stops=(marks,), wrapped=False, on_line=False)
+        except Broken:
+            if c.buf[pos] != "[" or language not in markers.CODE_FENCES:
+                raise
+    if c.buf.startswith("<", pos):
+        mark = markers.AT_LINE.match(c.buf, pos, partial=not c.final)
+        c.need(mark is not None and mark.partial)
+        if mark is not None and wrappers.is_wrapper(mark[0]):
+            return wrappers.body(c, pos, mark[0])
+    if language not in markers.CODE_FENCES:
+        return None
+    closing = _closing(c, pos, marks)
+    c.need(closing is None)
+    source = c.buf[pos : len(c.buf) if closing is None else c.buf.rfind(marks, pos, closing)]
+    calls = read_pythonic(source, bare=True)
+    return None if calls is None else Body(calls, pos + len(source.rstrip()))
+
+
+def _end(c: Cursor, pos: int, marks: str) -> int | None:
+    """The end of the closing fence that must follow here; a wrapper's closing mark may stand before it."""
+    tail = re.compile(rf"(?:[\s}}\]]|</\w+>)*{re.escape(marks)}{re.escape(marks[0])}*[ \t]*")
+    match = tail.match(c.buf, pos)
+    if match is not None:
+        c.need(match.end() >= len(c.buf))
+        return match.end()
+    rest = re.compile(rf"[\s}}\]{re.escape(marks[0])}]*\Z").match(c.buf, pos)
+    c.need(rest is not None or len(c.buf) - pos < _MAX_TAIL)
+    return None if rest is None else len(c.buf)
+
+
+def _closing(c: Cursor, pos: int, marks: str) -> int | None:
+    """The end of the next line that closes the fence."""
+    closing = re.compile(rf"^[ \t]*{re.escape(marks)}{re.escape(marks[0])}*[ \t]*(?=\n|\Z)", re.MULTILINE)
+    match = closing.search(c.buf, pos)
+    c.need(match is not None and match.end() >= len(c.buf))
+    return match.end() if match else None

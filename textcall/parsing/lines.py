@@ -1,0 +1,186 @@
+"""Calls that stand alone on their line(s): values, Python, and `Action:` with its input."""
+
+from __future__ import annotations
+
+import re
+
+from textcall.parsing import bodies, markers
+from textcall.parsing.cursor import Body, Cursor, Segment
+from textcall.parsing.forms import Shaped
+from textcall.parsing.lenient import Broken, read
+from textcall.parsing.pythonic import read_pythonic
+
+_ACTION = re.compile(
+    r"Action\s*:[ \t]*(?P<name>[\w.:/-]+)[ \t]*\n\s*Action Input\s*:\s*(?P<fence>```(?:json)?\s*)?", re.IGNORECASE
+)
+_ACTION_HEAD = re.compile(r"Action\s*:[ \t]*[\w.:/-]+[ \t]*\n\s*", re.IGNORECASE)
+_FENCE_END = re.compile(r"\s*```[ \t]*")
+_BLANKS = re.compile(r"[ \t]*")
+_CLOSERS = re.compile(r"[ \t]*[}\]）)]*[ \t]*")
+_STRAY = re.compile(
+    r"</(?:tool_calls?|function_calls?|tools|TOOLCALL)>|<\|(?:tool_call_end|eom_id|END_ACTION|tools_suffix)\|>"
+)
+_ENDS_LINE = frozenset(
+    (
+        *markers.ENDS,
+        *markers.LINE_ENDS,
+        *markers.ROLE_TOKENS,
+        *markers.ORPHANS,
+        *markers.TOKENS,
+        *markers.TAGS,
+        *markers.NOISE,
+    )
+)
+_WHOLE_PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(")
+_WORD_STARTS = frozenset("AaOoTtUuHhFf观工")
+_INNER_STARTS = frozenset(" \t\"'“}],）｝")
+
+
+def value(c: Cursor, at: int) -> list[Segment]:
+    """An object or a list at the beginning of a line: calls, something refused, or text."""
+    if c.is_inside():
+        c.inside = True
+        return c.mention(at + 1)
+    if not c.begun and _WHOLE_PYTHON.match(c.buf, at) and not c.rules.strict:
+        c.need()
+        found = _python(c, at)
+        if found is not None:
+            return found
+    try:
+        stops = () if c.rules.strict else ("<|", "</s>")
+        body = bodies.values(c, at, stops=stops, wrapped=False, on_line=True)
+        end = None if body.others else line_rest(c, body.end)
+    except Broken as error:
+        return _broken(c, at, error)
+    if end is None:
+        return c.mention(max(body.end, at + 1))
+    extra = c.buf[body.end : end].strip(" \t\r")
+    return c.calls(at, end, body, "", ("repaired(extra_closers)",) if extra and not extra.startswith("<") else ())
+
+
+def line_rest(c: Cursor, pos: int) -> int | None:
+    """The end of the line, where nothing is left on it that says something; None where there is."""
+    match = _CLOSERS.match(c.buf, pos)
+    at = match.end() if match else pos
+    while stray := _STRAY.match(c.buf, at):
+        match = _BLANKS.match(c.buf, stray.end())
+        at = match.end() if match else stray.end()
+    c.need(at >= len(c.buf))
+    if at >= len(c.buf) or c.buf[at] in "\r\n":
+        return at
+    mark = mark_at(c, at)
+    if mark is None and c.buf[at] == "<":
+        c.need(any(stray.startswith(c.buf[at : at + 60]) for stray in _STRAYS))
+    return at if mark in _ENDS_LINE else None
+
+
+_STRAYS = (
+    "</tool_call>",
+    "</function_call>",
+    "</tool_calls>",
+    "</function_calls>",
+    "</tools>",
+    "</TOOLCALL>",
+    "<|tool_call_end|>",
+    "<|eom_id|>",
+    "<|END_ACTION|>",
+)
+
+
+def mark_at(c: Cursor, at: int) -> str | None:
+    """The mark that begins at `at`, which is the beginning of a line or as good as one."""
+    match = markers.AT_LINE.match(c.buf, at, partial=not c.final)
+    if match is None:
+        return None
+    c.need(match.partial)
+    return str(match[0])
+
+
+def _python(c: Cursor, at: int) -> list[Segment] | None:
+    """A whole reply that is a list of Python calls."""
+    source = c.buf[at:].rstrip()
+    for mark in (*markers.ENDS, *markers.LINE_ENDS):
+        source = source.removesuffix(mark).rstrip()
+    calls = read_pythonic(source, bare=False)
+    if calls is None or not all(call.name in c.rules.names for call in calls):
+        return None
+    return c.calls(at, at + len(source), Body(calls, at + len(source)), "")
+
+
+def _broken(c: Cursor, at: int, error: Broken) -> list[Segment]:
+    """A value that cannot be read: refused where it was meant as a call, text where not."""
+    end = extent(c, at)
+    source = c.buf[at : max(end, min(error.pos, at + 2000))]
+    end = c.failed(error, end)
+    if not c.meant_as_call(source, error):
+        return c.mention(max(end, at + 1))
+    if error.incomplete and "\n{" not in c.buf[end:]:
+        end = len(c.buf)
+    return c.refused(at, end, error)
+
+
+def extent(c: Cursor, at: int) -> int:
+    """The end of a broken value: its line, and the lines behind it that begin as the inside of a value does."""
+    end = c.buf.find("\n", at)
+    while end >= 0:
+        following = c.buf[end + 1 : end + 2]
+        c.need(not following)
+        if following not in _INNER_STARTS:
+            return end
+        line = c.buf.find("\n", end + 1)
+        c.need(line < 0)
+        if not c.buf[end + 1 : line if line >= 0 else len(c.buf)].strip():
+            return end
+        end = line
+    c.need()
+    return len(c.buf)
+
+
+def words(c: Cursor, at: int) -> list[Segment] | str | None:
+    """`Action:` with its input as segments; "role" where the model goes on as somebody else; None for other text."""
+    if c.buf[at] not in _WORD_STARTS:
+        return None
+    end = c.buf.find("\n", at)
+    c.need(end < 0 and len(c.buf) - at < 40)
+    if markers.ROLE_WORDS.match(c.buf, at):
+        if c.called:
+            return "role"
+        c.invented = c.invented or markers.INVENTED.match(c.buf, at) is not None
+    if c.buf[at : at + 6].lower() != "action" or c.rules.strict:
+        return None
+    match = _ACTION.match(c.buf, at)
+    if match is not None:
+        return _action(c, at, match)
+    head = _ACTION_HEAD.match(c.buf, at)
+    rest = c.buf[head.end() : head.end() + 13].lower().rstrip() if head else ""
+    c.need(head is not None and "action input:".startswith(rest))
+    c.need(end < 0 and len(c.buf) - at < 200)
+    return None
+
+
+def _action(c: Cursor, at: int, match: re.Match[str]) -> list[Segment] | None:
+    pos, name = match.end(), match["name"]
+    c.need(pos >= len(c.buf) or (c.buf[pos] == "`" and len(c.buf) - pos < 12))
+    if not bodies.starts_value(c.buf, pos):
+        line = c.buf.find("\n", pos)
+        c.need(line < 0)
+        line = len(c.buf) if line < 0 else line
+        if name not in c.rules.names:
+            return None
+        written = c.buf[pos:line].strip().strip('"')
+        return c.calls(at, line, Body((Shaped(name, written or {}),), line), "action")
+    try:
+        found = read(c.buf, pos, stops=("```",), options=c.options)
+    except Broken as error:
+        end = c.failed(error, extent(c, pos))
+        return c.refused(at, end, error) if name in c.rules.names else None
+    end: int | None = found.end
+    if match["fence"]:
+        closing = _FENCE_END.match(c.buf, found.end)
+        c.need(closing is None or closing.end() >= len(c.buf))
+        end = closing.end() if closing else None
+    else:
+        end = line_rest(c, found.end)
+    if end is None:
+        return None
+    return c.calls(at, end, Body((Shaped(name, found.value),), end, found.repairs, found.duplicates), "action")

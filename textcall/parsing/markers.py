@@ -1,0 +1,137 @@
+"""The marks by which models set calls, thoughts, turns and ends apart from their text.
+
+Which family writes what: `<tool_call>` Qwen, Hermes, GLM; `[TOOL_CALLS]` Mistral; `<|python_tag|>` Llama; `functools` Phi;
+`<|tool_call_start|>` LFM2; `<|START_ACTION|>` Command R; `<|tool_call_begin|>` Kimi; `<｜tool▁call▁begin｜>` DeepSeek.
+"""
+
+from __future__ import annotations
+
+import re
+
+import regex
+
+# A think block: what opens it -> what closes it.
+THINK = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "[THINK]": "[/THINK]",
+    "<seed:think>": "</seed:think>",
+    "<mm:think>": "</mm:think>",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|channel|>analysis<|message|>": "<|end|>",
+    "<|channel>thought": "<channel|>",
+}
+# One of these without an opener: the template had opened the block, all before it was thought.
+ORPHANS = (
+    "</think>",
+    "</thinking>",
+    "[/THINK]",
+    "</seed:think>",
+    "</mm:think>",
+    "<|END_THINKING|>",
+    "[BEGIN FINAL RESPONSE]",
+)
+
+# A wrapper that only calls stand in: what opens it -> what may close it. Tags may be meant as words; tokens never are.
+TAGS = {
+    f"<{name}>": (f"</{name}>",)
+    for name in (
+        "tool_call",
+        "tool_calls",
+        "function_call",
+        "function_calls",
+        "tools",
+        "TOOLCALL",
+        "longcat_tool_call",
+        "seed:tool_call",
+        "minimax:tool_call",
+    )
+}
+TOKENS: dict[str, tuple[str, ...]] = {
+    "[TOOL_CALLS]": (),
+    "<|tool_call|>": ("<|/tool_call|>",),
+    "<|tool_call_start|>": ("<|tool_call_end|>",),
+    "<|function_call|>": (),
+    "<|python_tag|>": ("<|eom_id|>",),
+    "<|python_start|>": ("<|python_end|>",),
+    "<|action_start|><|plugin|>": ("<|action_end|>",),
+    "<|START_ACTION|>": ("<|END_ACTION|>",),
+    "<|tools_prefix|>": ("<|tools_suffix|>",),
+    "<|message_sep|>\n\nfunction call<|role_sep|>": (),
+    "<|tool_call_begin|>": ("<|tool_call_end|>",),
+    "<｜tool▁call▁begin｜>": ("<｜tool▁call▁end｜>",),
+}
+FUNCTOOLS = "functools"  # only before a list, at the beginning of a line
+FUNCTION = r'<(?:function=|function name=|invoke name=)"?([\w.:/-]+)"?\s*>'
+
+# Nothing of the reply comes behind these.
+ENDS = (
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|eot|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|end|>",
+    "<|return|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<|role_end|>",
+    "<end_of_turn>",
+    "<｜end▁of▁sentence｜>",
+)
+# The model goes on as somebody else: at the beginning of a line, or anywhere for a token.
+ROLE_TOKENS = ("<|im_start|>", "<|start_header_id|>", "[TOOL_RESULTS]", "<｜User｜>", "<start_of_turn>")
+ROLE_TAGS = (
+    "<tool_response>",
+    "<tool_result>",
+    "<tool_results>",
+    "<function_response>",
+    "<function_result>",
+    "<observation>",
+)
+ROLE_WORDS = re.compile(
+    r"(?:Observation|Tool (?:result|response|output)s?|Function (?:result|response|output)|User|Human|观察(?:结果)?|工具结果)\s*[:：]",
+    re.IGNORECASE,
+)
+INVENTED = re.compile(
+    r"(?:Observation|Tool (?:result|response|output)s?|观察(?:结果)?|工具结果)\s*[:：]", re.IGNORECASE
+)
+# Marks of a template around the text that say nothing.
+NOISE = (
+    "<|channel|>final<|message|>",
+    "<|channel|>commentary<|message|>",
+    "<|start|>assistant",
+    "<|START_RESPONSE|>",
+    "<|END_RESPONSE|>",
+    "<|START_TEXT|>",
+    "<|END_TEXT|>",
+    "<|CHATBOT_TOKEN|>",
+    "<|tool_calls_section_begin|>",
+    "<|tool_calls_section_end|>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<channel|>",
+)
+LINE_ENDS = ("</s>",)  # an end only where nothing follows: it is HTML elsewhere
+
+CALL_FENCES = frozenset(
+    {"", "json", "jsonc", "json5", "tool", "tools", "tool_call", "tool_calls", "tool_code", "function_call"}
+)
+CODE_FENCES = frozenset(
+    {"tool", "tools", "tool_call", "tool_calls", "tool_code", "function_call"}
+)  # Python counts as calls here
+
+_EVERYWHERE = (*THINK, *ORPHANS, *TAGS, *TOKENS, *ENDS, *ROLE_TOKENS, *NOISE, *LINE_ENDS)
+
+
+def _any(marks: tuple[str, ...]) -> str:
+    return "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
+
+
+# A mark anywhere in a line, and one at its beginning. `regex` also knows whether a text may still become one.
+ANYWHERE = regex.compile(rf"{_any(_EVERYWHERE)}|{FUNCTION}")
+AT_LINE = regex.compile(rf"{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}|{FUNCTOOLS}(?=\s*\[)")
+FIRST_CHARS = "".join(sorted({mark[0] for mark in _EVERYWHERE}))
+LONGEST = max(len(mark) for mark in _EVERYWHERE) + 120
+TOKEN = re.compile(r"<\|[^|\n]{0,60}\|>|</s>|<｜[^｜\n]{0,60}｜>")
+SEARCH = re.compile(rf"\n|{_any(_EVERYWHERE)}|{FUNCTION}")

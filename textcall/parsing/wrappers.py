@@ -1,0 +1,104 @@
+"""Calls between the marks that a model was trained on, such as `<tool_call>…</tool_call>` or `[TOOL_CALLS]`.
+
+A tag inside a sentence is text, for models also write about their tags; a control token is no word of any sentence.
+"""
+
+from __future__ import annotations
+
+import re
+
+from textcall.parsing import bodies, markers
+from textcall.parsing.cursor import Body, Cursor, Segment
+from textcall.parsing.lenient import Broken, skip_blanks
+from textcall.parsing.lines import extent
+
+_SENTENCE_ENDS = '.!?:;…。！？：；)]}>*_|"”)」』~'
+_GOES_ON = re.compile(r"[a-z,;，、；]|[^\W\d_A-Za-z]")
+_BLANKS = re.compile(r"[ \t]*")
+_TAIL = re.compile(r"[\s}\]]*")
+_FUNCTION_STARTS = ("<function=", "<function name", "<invoke")
+
+
+def is_wrapper(mark: str) -> bool:
+    """Whether calls stand behind the mark."""
+    return (
+        mark in markers.TAGS or mark in markers.TOKENS or mark == markers.FUNCTOOLS or mark.startswith(_FUNCTION_STARTS)
+    )
+
+
+def is_tag(mark: str) -> bool:
+    """Whether the mark is one that models also write about."""
+    return mark in markers.TAGS or mark.startswith(_FUNCTION_STARTS)
+
+
+def in_sentence(c: Cursor) -> bool:
+    """Whether the line's text so far is a sentence that has not ended."""
+    before = c.paragraph.rstrip(" \t")
+    if not before or before[-1] == "\n" or before[-1] in _SENTENCE_ENDS:
+        return False
+    return ord(before[-1]) < 0x2000 or before[-1].isalnum()  # an emoji ends a sentence as well
+
+
+def wrapper(c: Cursor, at: int, mark: str) -> list[Segment]:
+    """What the mark at `at` wraps: calls, something refused, or text."""
+    if c.rules.strict or c.restarts <= 0:
+        return c.mention(at + len(mark))
+    closers = _closers(mark)
+    try:
+        found = body(c, at, mark)
+        end = None if found is None or not found.calls else _end(c, found.end, closers, mark)
+    except Broken as error:
+        return _broken(c, at, mark, closers, error)
+    if found is not None and not found.calls and found.others and mark in markers.TOKENS:
+        return c.refused(at, found.end, Broken(found.end, f"the object behind {mark} names no tool", kind="not_a_call"))
+    if found is None or end is None:
+        c.restarts -= 1
+        return c.mention(at + len(mark))
+    return c.calls(at, end, found, "wrapper")
+
+
+def body(c: Cursor, at: int, mark: str) -> Body | None:
+    """The calls behind the mark at `at`."""
+    if mark.startswith(_FUNCTION_STARTS):
+        return bodies.function(c, at)
+    pos = skip_blanks(c.buf, at + len(mark))
+    while c.buf.startswith(mark, pos):  # some write their mark twice
+        pos = skip_blanks(c.buf, pos + len(mark))
+    c.need(mark.startswith(c.buf[pos : pos + len(mark)]))
+    return bodies.wrapped(c, pos, closers=_closers(mark))
+
+
+def _closers(mark: str) -> tuple[str, ...]:
+    return markers.TAGS.get(mark) or markers.TOKENS.get(mark) or ()
+
+
+def _end(c: Cursor, pos: int, closers: tuple[str, ...], mark: str) -> int | None:
+    """Past the closing mark; None where a sentence goes on behind it."""
+    match = _TAIL.match(c.buf, pos)
+    at = match.end() if match else pos
+    c.need(at >= len(c.buf) or any(closer.startswith(c.buf[at : at + 60]) for closer in (*closers, "</tool_call>")))
+    end = pos
+    for closer in (*closers, "</tool_call>"):
+        if c.buf.startswith(closer, at):
+            end = at + len(closer)
+            break
+    if not is_tag(mark):
+        return end
+    match = _BLANKS.match(c.buf, end)
+    following = match.end() if match else end
+    c.need(following >= len(c.buf))
+    return None if following < len(c.buf) and _GOES_ON.match(c.buf, following) else end
+
+
+def _broken(c: Cursor, at: int, mark: str, closers: tuple[str, ...], error: Broken) -> list[Segment]:
+    c.restarts -= 1
+    ends = [(found, closer) for closer in closers if (found := c.buf.find(closer, error.pos)) >= 0]
+    c.need(bool(closers) and not ends)
+    if ends:
+        found, closer = min(ends)
+        end = found + len(closer)
+    else:
+        end = len(c.buf) if error.incomplete else extent(c, at)
+    if not (error.incomplete and c.length) and not c.rules.looks_like_call(c.buf[at:end]):
+        return c.mention(at + len(mark))
+    return c.refused(at, end, error)
