@@ -139,9 +139,11 @@ def _sum(a: float, b: float) -> float:
     return 0.0 if isinstance(result, float) and abs(result) < 1e-15 * abs(a) else result
 
 
-def _power(base: float, exponent: float) -> float:
-    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1  # only these grow without an end
-    if whole and int(base).bit_length() * exponent > MAX_DIGITS * 4:
+def _power(base: Any, exponent: Any) -> float:
+    whole = (
+        all(isinstance(number, int) for number in (base, exponent)) and abs(base) > 1
+    )  # only these grow without an end
+    if whole and base.bit_length() * exponent > MAX_DIGITS * 4:
         raise OverflowError
     result: Any = base**exponent
     if isinstance(result, complex):
@@ -149,13 +151,13 @@ def _power(base: float, exponent: float) -> float:
     return float(result) if isinstance(result, float) else int(result)
 
 
-def _round(number: float, digits: int = 0) -> float:
+def _round(number: float, digits: Any = 0) -> float:
     if not isinstance(digits, int) or abs(digits) > MAX_DIGITS:
         raise ValueError  # Python takes minutes for round(1, -10**9)
     return round(number, digits) if digits else round(number)
 
 
-def _factorial(n: int) -> int:
+def _factorial(n: Any) -> int:
     if not isinstance(n, int) or n < 0:
         raise ValueError
     if n > 150:

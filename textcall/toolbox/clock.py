@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import Field
 
 from textcall.toolbox.weather import city_named
 from textcall.tools import tool
 
-_OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])\s*(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
+_OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])\s*([0-9]{1,2})(?::?([0-5][0-9]))?", re.IGNORECASE)
+_TIME = re.compile(r"\s*(?:\btime|时间)$", re.IGNORECASE)  # Beijing time
 
 
 @tool(volatile=True)
@@ -27,7 +29,7 @@ def current_time(
 
 def zone_named(name: str) -> tzinfo:
     """A time zone by its IANA name, an offset, or the name of a city. Raises ValueError."""
-    text = name.strip()
+    text = unicodedata.normalize("NFKC", name[:200]).replace("−", "-").strip()
     if text.upper() in ("UTC", "GMT", "Z"):
         return UTC
     match = _OFFSET.fullmatch(text)
@@ -35,8 +37,19 @@ def zone_named(name: str) -> tzinfo:
         minutes = int(match[2]) * 60 + int(match[3] or 0)
         if minutes < 24 * 60:
             return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
-    city = city_named(text)
+    city = city_named(_TIME.sub("", text))
+    key = city.zone if city else text.replace(" ", "_")
     try:
-        return ZoneInfo(city.zone if city else text.replace(" ", "_"))
+        return ZoneInfo(key)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"unknown time zone {name!r}: give an IANA name such as Europe/Paris, or UTC+8") from None
+        return _without_case(key, name)
+
+
+def _without_case(key: str, name: str) -> tzinfo:
+    """The zone where only capital letters were missing: europe/paris."""
+    known = {zone.casefold(): zone for zone in available_timezones()}
+    if not known:
+        raise ValueError("this computer has no list of time zones; give UTC, or an offset such as UTC+8")
+    if key.casefold() not in known:
+        raise ValueError(f"unknown time zone {name[:60]!r}: give an IANA name such as Europe/Paris, or UTC+8")
+    return ZoneInfo(known[key.casefold()])

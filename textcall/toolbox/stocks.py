@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from textcall.toolbox.weather import NOTE
+from textcall.toolbox.weather import NOTE, letters
 from textcall.tools import tool
 
 
@@ -26,7 +26,8 @@ SHARES = (
     Share("青岛啤酒", "Tsingtao Brewery", "600600", 67.92, ("tsingtao", "青啤", "qingdao brewery", "tsingtao beer")),
     Share("贵州茅台", "Kweichow Moutai", "600519", 1488.21, ("moutai", "maotai", "茅台", "guizhou moutai")),
 )
-_TAILS = (".sh", ".ss", " co., ltd.", " co. ltd", " ltd", " inc.", "股份有限公司", "股份", "公司")
+# What may stand behind a name or a code, as `letters` writes it.
+_TAILS = ("股份有限公司", "有限公司", "股份", "公司", "companylimited", "coltd", "ltd", "inc", "sh", "ss")
 
 
 @tool
@@ -35,16 +36,13 @@ def stock_price(company: Annotated[str, Field(description="name or code of the c
     share = share_named(company)
     if share is None:
         known = ", ".join(f"{share.name} ({share.english})" for share in SHARES)
-        raise ValueError(f"not found: {company!r}; known shares: {known}")
+        raise ValueError(f"not found: {company[:60]!r}; known shares: {known}")
     return {"company": share.name, "code": share.code, "close": share.close, "currency": "CNY", "note": NOTE}
 
 
 def share_named(company: str) -> Share | None:
-    """A share by its Chinese or English name or its code."""
-    wanted = company.strip().casefold()
-    for tail in _TAILS:
-        wanted = wanted.removesuffix(tail).strip()
-    known = {
-        key.casefold(): share for share in SHARES for key in (share.name, share.english, share.code, *share.aliases)
-    }
-    return known.get(wanted)
+    """A share by its Chinese or English name or its code, however it is written."""
+    known = {letters(key): share for share in SHARES for key in (share.name, share.english, share.code, *share.aliases)}
+    name = letters(company[:200].replace("（", "(").split("(")[0])
+    wanted = (name, name.removeprefix("sh"), *(name.removesuffix(tail) for tail in _TAILS))
+    return next((known[key] for key in wanted if key in known), None)

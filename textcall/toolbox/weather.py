@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -65,7 +66,9 @@ def get_weather(
     found = city_named(city)
     if found is None:
         known = ", ".join(known.name for known in CITIES)
-        raise ValueError(f"no weather for {city!r}; known cities: {known}")
+        raise ValueError(f"no weather for {city[:60]!r}; known cities: {known}")
+    if date not in DAYS:
+        raise ValueError(f"no weather for {date[:60]!r}; known days: {', '.join(DAYS)}")
     weather, high, low = found.days[DAYS.index(date)]
     rain = any(word in weather for word in _WET)
     result = {"city": found.name, "date": date, "weather": weather, "rain": rain}
@@ -73,6 +76,12 @@ def get_weather(
 
 
 def city_named(name: str) -> City | None:
-    """A city by its English or Chinese name; case, 市, and a country after a comma do not matter."""
-    wanted = name.split(",")[0].split("，")[0].strip().casefold().removesuffix("市").removesuffix(" city")
-    return next((city for city in CITIES if wanted in (city.name.casefold(), city.chinese)), None)
+    """A city by its English or Chinese name; case, spaces, 市, and a country after a comma do not matter."""
+    first = unicodedata.normalize("NFKC", name[:200]).split(",")[0].split("(")[0]
+    wanted = {letters(first), letters(first).removesuffix("市"), letters(first).removesuffix("city")}
+    return next((city for city in CITIES if wanted & {letters(city.name), city.chinese}), None)
+
+
+def letters(name: str) -> str:
+    """The letters and digits of a name, to find it however it is written: Xi'an, XIAN, Hong-Kong."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
