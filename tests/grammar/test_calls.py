@@ -145,7 +145,7 @@ def _deep(depth: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"d": schema}, "required": ["d"]}
 
 
-def test_a_schema_that_cannot_be_compiled_does_not_break_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_that_cannot_be_compiled_does_not_break_the_others() -> None:
     broken = Tool(name="broken")
     # past the tool's own check, as a schema that another draft or library let through would be
     object.__setattr__(broken, "parameters", {"type": "object", "properties": {"a": {"type": "nonsense"}}})
