@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Protocol
 
 from textcall.block import NAME_KEY, render_call
 from textcall.messages import Problem, Span
@@ -16,13 +17,13 @@ MAX_RESTARTS = 16  # failed candidates whose text is looked at again; bounds the
 EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
 _OPENING = f'{{"{NAME_KEY}":"'
 _OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“‘«「]\s*\Z")
+_BLANK_LINE = re.compile(r"(?:^|\n)[ \t\r]*\n")
 _KEPT = 80  # code points of a paragraph that are kept
 
 Kind = Literal["text", "reply", "thought", "calls", "refused", "restart", "dropped"]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of the reply. text: as written ("reply": decoded). span: in code points of the whole reply.
 
     calls, how, duplicates: of kind "calls": what was read, how, and keys that came twice. problem: of kind "refused".
@@ -75,6 +76,11 @@ class Rules(Protocol):
         ...
 
 
+@lru_cache(maxsize=8)
+def _options(final: bool, strict: bool, quotes: bool) -> Options:
+    return Options(final=final, strict=strict, quotes=quotes)
+
+
 class Cursor:
     """The text that came so far, less what was taken, and what must be known of the part that was.
 
@@ -88,6 +94,8 @@ class Cursor:
         self.buf = ""
         self.base = 0
         self.pos = 0
+        self.kept = 0  # from here to `pos`: text that was passed and not given out yet
+        self.out: list[Segment] = []
         self.final = False
         self.length = False
         self.line_start = True
@@ -108,7 +116,7 @@ class Cursor:
     @property
     def options(self) -> Options:
         """How JSON is to be read here."""
-        return Options(final=self.final, strict=self.rules.strict, quotes=self.restarts > 0)
+        return _options(self.final, self.rules.strict, self.restarts > 0)
 
     def span(self, start: int, end: int) -> Span:
         """Positions in `buf` as positions in the reply."""
@@ -116,41 +124,62 @@ class Cursor:
 
     def trim(self) -> None:
         """Forget the text that was taken."""
+        self.flush()
         self.buf = self.buf[self.pos :]
         self.base += self.pos
-        self.pos = 0
+        self.pos = self.kept = 0
 
-    def take(self, kind: Kind, end: int) -> Segment:
-        """The text up to `end`."""
-        segment = Segment(kind, self.buf[self.pos : end], self.span(self.pos, end))
-        self.pos = end
-        return segment
+    def flush(self) -> None:
+        """Give out the text that was passed."""
+        if self.kept < self.pos:
+            self.out.append(Segment("text", self.buf[self.kept : self.pos], self.span(self.kept, self.pos)))
+            self.kept = self.pos
 
-    def before(self, at: int) -> list[Segment]:
-        """The white space in front of what begins at `at`."""
-        return [self.take("text", at)] if at > self.pos else []
+    def take(self, kind: Kind, end: int) -> None:
+        """What stands up to `end` is no text but of another kind."""
+        self.flush()
+        self.out.append(Segment(kind, self.buf[self.pos : end], self.span(self.pos, end)))
+        self.pos = self.kept = end
 
-    def text(self, end: int) -> list[Segment]:
+    def put(self, segment: Segment, end: int) -> None:
+        """The same with a segment that is made already."""
+        self.flush()
+        self.out.append(segment)
+        self.pos = self.kept = end
+
+    def text(self, end: int) -> None:
         """Text up to `end`, which may reach over several lines."""
-        segments = []
-        while self.pos < end:
-            line = self.buf.find("\n", self.pos, end)
-            segments.append(self._line(end if line < 0 else line + 1))
-        return segments
+        at = self.pos
+        while at < end:
+            line = self.buf.find("\n", at, end)
+            at = self._line(at, end if line < 0 else line + 1)
+        self.pos = end
 
-    def _line(self, end: int) -> Segment:
-        segment = self.take("text", end)
-        text = segment.text
+    def plain(self, end: int) -> None:
+        """Whole lines of text without a backtick: only the last paragraph of them matters for what follows."""
+        if _BLANK_LINE.search(self.buf, max(self.pos - 1, self.kept), end):
+            self.new_paragraph()
+        tail = self.buf[max(self.pos, end - _KEPT) : end]
+        last = tail[tail.rstrip("\n").rfind("\n\n") + 1 :]
+        self.begun = self.begun or bool(tail.strip()) or bool(self.buf[self.pos : end].strip())
+        if last.strip() or self.paragraph:
+            self.paragraph = (self.paragraph + last)[-_KEPT:]
+        if tail.endswith("\n\n"):
+            self.new_paragraph()
+        self.pos = end
+
+    def _line(self, start: int, end: int) -> int:
+        text = self.buf[start:end]
         if self.line_start and not text.strip():
             if text.endswith("\n"):
                 self.new_paragraph()
-            return segment
+            return end
         self.begun = True
         self.paragraph = (self.paragraph + text)[-_KEPT:]
         self.ticks += text.count("`")
         self.line_start = text.endswith("\n")
         self.quoted = self.quoted and not self.line_start
-        return segment
+        return end
 
     def new_paragraph(self) -> None:
         """What was open in the paragraph before does not matter any more."""
@@ -167,15 +196,14 @@ class Cursor:
         """Whether the paragraph's text so far ends with an opening quotation mark."""
         return _OPENING_QUOTE.search(self.paragraph) is not None
 
-    def mention(self, end: int) -> list[Segment]:
+    def mention(self, end: int) -> None:
         """A mark or a value that is only text here, and the line goes on behind it."""
-        segments = self.text(end)
+        self.text(end)
         self.line_start = self.buf[end - 1] == "\n"
-        return segments
 
     def calls(self, at: int, end: int, body: Body, place: str, how: tuple[str, ...] = ()) -> list[Segment]:
         """The calls of a body, that were found at `at` and reach to `end`."""
-        before = self.before(at)
+        self.pos = at
         span, source = self.span(at, end), self.buf[at:end]
         if self.invented and body.calls:
             message = (
@@ -187,13 +215,12 @@ class Cursor:
             repairs = tuple(f"repaired({name})" for name in body.repairs)
             segment = Segment("calls", source, span, body.calls, (*where, *repairs, *how), body.duplicates)
             self.called = self.called or bool(body.calls)
-        self.pos = end
+        self.put(segment, end)
         self.after_block()
-        return [*before, segment]
 
-    def refused(self, at: int, end: int, error: Broken) -> list[Segment]:
+    def refused(self, at: int, end: int, error: Broken) -> None:
         """A call that cannot be read."""
-        before = self.before(at)
+        self.pos = at
         span = self.span(at, end)
         if error.incomplete:
             problem = Problem(
@@ -204,9 +231,8 @@ class Cursor:
             message = f"A call could not be read at character {self.base + error.pos}: {error.why}. Write {EXAMPLE}."
             problem = Problem(kind, message, "", span)
         segment = Segment("refused", self.buf[at:end], span, problem=problem)
-        self.pos = end
+        self.put(segment, end)
         self.after_block()
-        return [*before, segment]
 
     def after_block(self) -> None:
         """The line goes on behind something that is no text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from textcall.parsing import bodies, markers, wrappers
-from textcall.parsing.cursor import Body, Cursor, Segment
+from textcall.parsing.cursor import Body, Cursor
 from textcall.parsing.lenient import Broken, skip_blanks
 from textcall.parsing.pythonic import read_pythonic
 
@@ -16,47 +16,50 @@ _MAX_TAIL = 40
 Fence = tuple[str, int]  # the character of an open fence, and how many of it opened it
 
 
-def opening(c: Cursor, at: int) -> tuple[list[Segment], Fence | None] | None:
-    """The fence that opens at `at`: its calls, or its first line and what it is; None where none opens."""
+def opening(c: Cursor, at: int) -> Fence | bool:
+    """The fence that opens at `at`, its first line passed; True where it was calls, False where none opens."""
     c.need(len(c.buf) - at < 3 and not c.buf[at:].strip(c.buf[at]))
     if not c.buf.startswith(c.buf[at] * 3, at):
-        return None
+        return False
     c.need("\n" not in c.buf[at : at + 2 * _MAX_INFO] and len(c.buf) - at < 2 * _MAX_INFO)
     match = _FENCE.match(c.buf, at)
     if match is None or len(match["info"]) > _MAX_INFO or (c.buf[at] == "`" and "`" in match["info"]):
-        return None
+        return False
     marks = match["marks"]
     language = (match["info"].split() or [""])[0].lower()
     if language in markers.CALL_FENCES and not c.rules.strict and not c.is_inside() and c.restarts > 0:
-        found = _calls(c, at, match.end(), marks, language)
-        if found is not None:
-            return found, None
-    return [_line(c, match.end())], (marks[0], len(marks))
+        if _calls(c, at, match.end(), marks, language):
+            return True
+    _pass(c, match.end())
+    return (marks[0], len(marks))
 
 
-def text_line(c: Cursor, fence: Fence) -> tuple[list[Segment], bool]:
-    """A line, or a part of it, of a fence that is text; and whether the fence is closed by it."""
+def text(c: Cursor, fence: Fence) -> bool:
+    """The text of a fence, as far as it is certain; whether the fence closes."""
     char, count = fence
-    end = c.buf.find("\n", c.pos)
-    closed = False
-    if c.line_start:
-        head = c.buf[c.pos : end if end >= 0 else len(c.buf)]
-        could_close = not head.strip(" \t\r" + char) and len(head) < _MAX_INFO
-        c.need(end < 0 and could_close)
-        closed = could_close and head.count(char) >= count
-        if closed:
-            c.new_paragraph()
-    return [_line(c, len(c.buf) if end < 0 else end + 1)], closed
+    closing = re.compile(rf"^[ \t]*{char}{{{count},}}[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+    match = closing.search(c.buf, c.pos)
+    if match is not None and not (match.start() == c.pos and not c.line_start):
+        c.need(not match[0].endswith("\n"))
+        _pass(c, match.end())
+        c.new_paragraph()
+        return True
+    last = c.buf.rfind("\n", c.pos) + 1
+    start = last if last > 0 else c.pos
+    could_close = (last > 0 or c.line_start) and not c.buf[start : start + _MAX_INFO].strip(" \t\r" + char)
+    end = start if could_close and not c.final and len(c.buf) - start < _MAX_INFO else len(c.buf)
+    c.need(end <= c.pos)
+    _pass(c, end)
+    return False
 
 
-def _line(c: Cursor, end: int) -> Segment:
-    segment = c.take("text", end)
+def _pass(c: Cursor, end: int) -> None:
+    c.line_start = c.buf[end - 1] == "\n"
+    c.pos = end
     c.begun = True
-    c.line_start = segment.text.endswith("\n")
-    return segment
 
 
-def _calls(c: Cursor, at: int, pos: int, marks: str, language: str) -> list[Segment] | None:
+def _calls(c: Cursor, at: int, pos: int, marks: str, language: str) -> bool:
     pos = skip_blanks(c.buf, pos)
     c.need(pos >= len(c.buf))
     try:
@@ -67,8 +70,14 @@ def _calls(c: Cursor, at: int, pos: int, marks: str, language: str) -> list[Segm
         c.need(closing is None)
         end = len(c.buf) if closing is None else closing
         c.restarts -= 1
-        return c.refused(at, end, error) if c.meant_as_call(c.buf[pos:end], error) else None
-    return None if body is None or end is None else c.calls(at, end, body, "fence")
+        meant = c.meant_as_call(c.buf[pos:end], error)
+        if meant:
+            c.refused(at, end, error)
+        return meant
+    if body is None or end is None:
+        return False
+    c.calls(at, end, body, "fence")
+    return True
 
 
 def _body(c: Cursor, pos: int, marks: str, language: str) -> Body | None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from textcall.parsing.escapes import TwoReadings, decode
-from textcall.parsing.readings import only_reading
+from textcall.parsing.readings import MAX_TEXT, only_reading
 from textcall.parsing.strict import MAX_DEPTH, MAX_DIGITS, NotStrict, Read, contradictions, read_strict
 
 __all__ = ["Broken", "NeedMore", "Options", "Read", "read", "skip_blanks"]
@@ -98,18 +98,18 @@ def read(src: str, pos: int = 0, *, stops: tuple[str, ...] = (), options: Option
 def _with_inner_quotes(src: str, pos: int, error: Broken, *, final: bool, stops: tuple[str, ...]) -> Read:
     """Unescaped quotes inside strings, where one reading exists: first within the line, then up to a blank line."""
     for ending in ("\n", "\n\n"):
-        end = min((at for at in (src.find(stop, error.pos) for stop in (*stops, ending)) if at >= 0), default=-1)
-        if end < 0:
-            if not final:
-                raise NeedMore
-            end = len(src)
+        line = src.find(ending, error.pos, pos + MAX_TEXT)
+        if line < 0 and not final and len(src) - pos <= MAX_TEXT:
+            raise NeedMore
+        line = min(len(src), pos + MAX_TEXT) if line < 0 else line
+        end = min((at for stop in stops if (at := src.find(stop, error.pos, line)) >= 0), default=line)
         found = only_reading(src, pos, end)
         if found is not None:
             value, stop, ambiguous = found
             if ambiguous:
                 break
             return Read(value, stop, ("inner_quotes",))
-    raise Broken(error.pos, error.why)
+    raise Broken(error.pos, error.why, kind="inner_quote")
 
 
 def _strict_only(src: str, pos: int, error: NotStrict, *, final: bool) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from textcall.parsing import bodies, markers
-from textcall.parsing.cursor import Body, Cursor, Segment
+from textcall.parsing.cursor import Body, Cursor
 from textcall.parsing.forms import Shaped
 from textcall.parsing.lenient import Broken, read
 from textcall.parsing.pythonic import read_pythonic
@@ -33,29 +33,33 @@ _ENDS_LINE = frozenset(
 )
 _WHOLE_PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(")
 _WORD_STARTS = frozenset("AaOoTtUuHhFf观工")
+_LONGEST_WORD = 40
+_ACTION_MAX = 200
 _INNER_STARTS = frozenset(" \t\"'“}],）｝")
 
 
-def value(c: Cursor, at: int) -> list[Segment]:
+def value(c: Cursor, at: int) -> None:
     """An object or a list at the beginning of a line: calls, something refused, or text."""
     if c.is_inside():
         c.inside = True
-        return c.mention(at + 1)
+        c.mention(at + 1)
+        return
     if not c.begun and _WHOLE_PYTHON.match(c.buf, at) and not c.rules.strict:
         c.need()
-        found = _python(c, at)
-        if found is not None:
-            return found
+        if _python(c, at):
+            return
     try:
         stops = () if c.rules.strict else ("<|", "</s>")
         body = bodies.values(c, at, stops=stops, wrapped=False, on_line=True)
         end = None if body.others else line_rest(c, body.end)
     except Broken as error:
-        return _broken(c, at, error)
+        _broken(c, at, error)
+        return
     if end is None:
-        return c.mention(max(body.end, at + 1))
+        c.mention(max(body.end, at + 1))
+        return
     extra = c.buf[body.end : end].strip(" \t\r")
-    return c.calls(at, end, body, "", ("repaired(extra_closers)",) if extra and not extra.startswith("<") else ())
+    c.calls(at, end, body, "", ("repaired(extra_closers)",) if extra and not extra.startswith("<") else ())
 
 
 def line_rest(c: Cursor, pos: int) -> int | None:
@@ -96,27 +100,29 @@ def mark_at(c: Cursor, at: int) -> str | None:
     return str(match[0])
 
 
-def _python(c: Cursor, at: int) -> list[Segment] | None:
-    """A whole reply that is a list of Python calls."""
+def _python(c: Cursor, at: int) -> bool:
+    """A whole reply that is a list of Python calls; whether it is one."""
     source = c.buf[at:].rstrip()
     for mark in (*markers.ENDS, *markers.LINE_ENDS):
         source = source.removesuffix(mark).rstrip()
     calls = read_pythonic(source, bare=False)
     if calls is None or not all(call.name in c.rules.names for call in calls):
-        return None
-    return c.calls(at, at + len(source), Body(calls, at + len(source)), "")
+        return False
+    c.calls(at, at + len(source), Body(calls, at + len(source)), "")
+    return True
 
 
-def _broken(c: Cursor, at: int, error: Broken) -> list[Segment]:
+def _broken(c: Cursor, at: int, error: Broken) -> None:
     """A value that cannot be read: refused where it was meant as a call, text where not."""
     end = extent(c, at)
     source = c.buf[at : max(end, min(error.pos, at + 2000))]
     end = c.failed(error, end)
     if not c.meant_as_call(source, error):
-        return c.mention(max(end, at + 1))
+        c.mention(max(end, at + 1))
+        return
     if error.incomplete and "\n{" not in c.buf[end:]:
         end = len(c.buf)
-    return c.refused(at, end, error)
+    c.refused(at, end, error)
 
 
 def extent(c: Cursor, at: int) -> int:
@@ -136,51 +142,68 @@ def extent(c: Cursor, at: int) -> int:
     return len(c.buf)
 
 
-def words(c: Cursor, at: int) -> list[Segment] | str | None:
-    """`Action:` with its input as segments; "role" where the model goes on as somebody else; None for other text."""
+def is_role(c: Cursor, at: int) -> bool:
+    """Whether the model goes on as somebody else here, after a call; an invented tool result before one is noted."""
+    if markers.ROLE_WORDS.match(c.buf, at) is None:
+        return False
+    c.invented = c.invented or markers.INVENTED.match(c.buf, at) is not None
+    return c.called
+
+
+def starts_word(c: Cursor, at: int) -> bool:
+    """Whether a word can begin here that means something at the beginning of a line."""
     if c.buf[at] not in _WORD_STARTS:
-        return None
-    end = c.buf.find("\n", at)
-    c.need(end < 0 and len(c.buf) - at < 40)
-    if markers.ROLE_WORDS.match(c.buf, at):
-        if c.called:
-            return "role"
-        c.invented = c.invented or markers.INVENTED.match(c.buf, at) is not None
+        return False
+    c.need(len(c.buf) - at < _LONGEST_WORD and "\n" not in c.buf[at:])
+    return True
+
+
+def action(c: Cursor, at: int) -> bool:
+    """`Action: name` with `Action Input: …`; whether it is that."""
     if c.buf[at : at + 6].lower() != "action" or c.rules.strict:
-        return None
+        return False
     match = _ACTION.match(c.buf, at)
     if match is not None:
         return _action(c, at, match)
     head = _ACTION_HEAD.match(c.buf, at)
     rest = c.buf[head.end() : head.end() + 13].lower().rstrip() if head else ""
     c.need(head is not None and "action input:".startswith(rest))
-    c.need(end < 0 and len(c.buf) - at < 200)
-    return None
+    c.need(len(c.buf) - at < _ACTION_MAX and "\n" not in c.buf[at:])
+    return False
 
 
-def _action(c: Cursor, at: int, match: re.Match[str]) -> list[Segment] | None:
+def _action(c: Cursor, at: int, match: re.Match[str]) -> bool:
     pos, name = match.end(), match["name"]
     c.need(pos >= len(c.buf) or (c.buf[pos] == "`" and len(c.buf) - pos < 12))
     if not bodies.starts_value(c.buf, pos):
-        line = c.buf.find("\n", pos)
-        c.need(line < 0)
-        line = len(c.buf) if line < 0 else line
-        if name not in c.rules.names:
-            return None
-        written = c.buf[pos:line].strip().strip('"')
-        return c.calls(at, line, Body((Shaped(name, written or {}),), line), "action")
+        return _plain_input(c, at, pos, name)
     try:
         found = read(c.buf, pos, stops=("```",), options=c.options)
     except Broken as error:
         end = c.failed(error, extent(c, pos))
-        return c.refused(at, end, error) if name in c.rules.names else None
-    end: int | None = found.end
-    if match["fence"]:
-        closing = _FENCE_END.match(c.buf, found.end)
-        c.need(closing is None or closing.end() >= len(c.buf))
-        end = closing.end() if closing else None
-    else:
-        end = line_rest(c, found.end)
-    if end is None:
-        return None
-    return c.calls(at, end, Body((Shaped(name, found.value),), end, found.repairs, found.duplicates), "action")
+        if name in c.rules.names:
+            c.refused(at, end, error)
+        return name in c.rules.names
+    rest = _closed_fence(c, found.end) if match["fence"] else line_rest(c, found.end)
+    if rest is None:
+        return False
+    c.calls(at, rest, Body((Shaped(name, found.value),), rest, found.repairs, found.duplicates), "action")
+    return True
+
+
+def _plain_input(c: Cursor, at: int, pos: int, name: str) -> bool:
+    """An input that is no object: the call is refused with a reason, where it names a tool."""
+    line = c.buf.find("\n", pos)
+    c.need(line < 0)
+    line = len(c.buf) if line < 0 else line
+    if name not in c.rules.names:
+        return False
+    written = c.buf[pos:line].strip().strip('"')
+    c.calls(at, line, Body((Shaped(name, written or {}),), line), "action")
+    return True
+
+
+def _closed_fence(c: Cursor, pos: int) -> int | None:
+    closing = _FENCE_END.match(c.buf, pos)
+    c.need(closing is None or closing.end() >= len(c.buf))
+    return closing.end() if closing else None

@@ -133,5 +133,11 @@ ANYWHERE = regex.compile(rf"{_any(_EVERYWHERE)}|{FUNCTION}")
 AT_LINE = regex.compile(rf"{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}|{FUNCTOOLS}(?=\s*\[)")
 FIRST_CHARS = "".join(sorted({mark[0] for mark in _EVERYWHERE}))
 LONGEST = max(len(mark) for mark in _EVERYWHERE) + 120
+# Whole lines that hold no mark and begin with nothing that could be one.
+PLAIN_LINES = re.compile(
+    r"(?:[ \t\r]*+(?:(?!action|observation|tool|function|user|human|functools|观察|工具结果)"
+    r"[^\s{\[<｛［`~>\ufeff][^\n<\[`]*+)?\n)*+",
+    re.IGNORECASE,
+)
 TOKEN = re.compile(r"<\|[^|\n]{0,60}\|>|</s>|<｜[^｜\n]{0,60}｜>")
 SEARCH = re.compile(rf"\n|{_any(_EVERYWHERE)}|{FUNCTION}")

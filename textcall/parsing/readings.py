@@ -31,14 +31,15 @@ def only_reading(src: str, pos: int, end: int) -> tuple[Any, int, bool] | None:
 
     None where there is no reading at all. A text too long or too tangled to try counts as one with two readings.
     """
-    if end - pos > MAX_TEXT:
+    if end - pos >= MAX_TEXT:
         return None, end, True
-    readings = _Readings(src[:end])
+    src = src[pos:end]
+    readings = _Readings(src)
     found: list[tuple[Any, int]] = []
     try:
-        for value, stop in readings.value(pos, 0, "end"):
-            if not src[stop:end].strip(" \t\r\n;,"):
-                found.append((value, stop))
+        for value, stop in readings.value(0, 0, "end"):
+            if not src[stop:].strip(" \t\r\n;,"):
+                found.append((value, pos + stop))
                 if len(found) > 1:
                     return (*found[0], True)
     except (_GiveUp, RecursionError):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from textcall.block import ARGS_KEY, NAME_KEY, Convention
-from textcall.messages import Problem, Span, ToolCall
+from textcall.messages import Problem, ToolCall
 from textcall.parsing.cursor import Segment
 from textcall.parsing.forms import Shaped
 from textcall.parsing.judge import Answer, Judge, new_id
@@ -152,6 +152,15 @@ class Prose:
         return "".join(self.parts) or None
 
 
+@dataclass(slots=True)
+class _Stretch:
+    """Text without a gap."""
+
+    start: int
+    end: int
+    parts: list[str] = field(default_factory=list)
+
+
 class Reading:
     """Segments become content, reasoning, calls and problems; every step gives the events that it brings."""
 
@@ -162,7 +171,7 @@ class Reading:
         self.reasoning = Prose()
         self.calls: list[ToolCall] = []
         self.problems: list[Problem] = []
-        self.texts: list[tuple[str, Span]] = []
+        self.texts: list[_Stretch] = []
         self.raw: list[str] = []
 
     def feed(self, text: str) -> Iterator[Event]:
@@ -205,11 +214,10 @@ class Reading:
             (self.reasoning if self.scanner.closer else self.content).cut()
 
     def _said(self, segment: Segment) -> Iterator[Event]:
-        last = self.texts[-1] if self.texts else None
-        if last is not None and last[1][1] == segment.span[0] and len(last[0]) < _JOINED:
-            self.texts[-1] = (last[0] + segment.text, (last[1][0], segment.span[1]))
-        else:
-            self.texts.append((segment.text, segment.span))
+        if not self.texts or self.texts[-1].end != segment.span[0]:
+            self.texts.append(_Stretch(segment.span[0], segment.span[0]))
+        self.texts[-1].parts.append(segment.text)
+        self.texts[-1].end = segment.span[1]
         yield from self._added(TextCame, self.content, segment.text)
 
     @staticmethod
@@ -239,8 +247,8 @@ class Reading:
 
     def _last_problems(self, length: bool) -> Iterator[Problem]:
         yield from self._role_problem()
-        for text, span in self.texts:
-            yield from self.judge.mentions(text, span[0])
+        for stretch in self.texts:
+            yield from self.judge.mentions("".join(stretch.parts), stretch.start)
         if self.scanner.closer:
             yield Problem(
                 "truncated",
@@ -256,9 +264,6 @@ class Reading:
         if scanner.ended == "role" or (scanner.ended and scanner.went_on):
             message = "The reply went on with a turn or a tool result that you made up; all of that was ignored. Stop after a call."
             yield Problem("role_confusion", message, "", (scanner.ended_at, scanner.cursor.base))
-
-
-_JOINED = 4096  # code points up to which texts that follow one another are searched as one
 
 
 def _closing(raw: list[str]) -> str:

@@ -29,6 +29,7 @@ _NOTHING = re.compile(r"\s*\Z")
 _REPLY_END = re.compile(r'"\s*\}\s*\}')
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
 _WORDS = re.compile(r"\w")
+_MAX_RESTARTED = 4
 _TRIM_AT = 65_536  # code points taken before the buffer is cut
 
 
@@ -47,6 +48,7 @@ class Scanner:
         self.in_reply = False
         self.ended = ""
         self.ended_at = 0
+        self.restarted = 0
         self.went_on = False  # there were words behind the end
 
     def feed(self, text: str) -> Iterator[Segment]:
@@ -64,77 +66,91 @@ class Scanner:
         c = self.cursor
         while c.pos < len(c.buf):
             try:
-                segments = self._step(c)
+                self._step(c)
             except NeedMore:
                 break
-            yield from segments
+            if c.out:
+                out, c.out = c.out, []
+                yield from out
             if c.pos > _TRIM_AT:
                 c.trim()
         c.trim()
+        out, c.out = c.out, []
+        yield from out
 
-    def _step(self, c: Cursor) -> list[Segment]:
+    def _step(self, c: Cursor) -> None:
         if self.ended:
             self.went_on = self.went_on or _WORDS.search(markers.TOKEN.sub("", c.buf[c.pos :])) is not None
-            return [c.take("dropped", len(c.buf))]
-        if self.in_reply:
-            return self._reply_text(c)
-        if self.closer:
-            return self._thought(c)
-        if self.fence is not None:
-            segments, closed = fences.text_line(c, self.fence)
-            self.fence = None if closed else self.fence
-            return segments
-        return self._line_start(c) if c.line_start else self._in_line(c)
+            c.take("dropped", len(c.buf))
+        elif self.in_reply:
+            self._reply_text(c)
+        elif self.closer:
+            self._thought(c)
+        elif self.fence is not None:
+            self.fence = None if fences.text(c, self.fence) else self.fence
+        elif c.line_start:
+            self._line_start(c)
+        else:
+            self._in_line(c)
 
-    def _line_start(self, c: Cursor) -> list[Segment]:
+    def _line_start(self, c: Cursor) -> None:
+        if not c.inside:
+            plain = markers.PLAIN_LINES.match(c.buf, c.pos)
+            if plain is not None and plain.end() > c.pos:
+                c.plain(plain.end())
+                return
         match = _BLANKS.match(c.buf, c.pos)
         at = match.end() if match else c.pos
         c.need(at >= len(c.buf))
         if at >= len(c.buf) or c.buf[at] == "\n":
-            return c.text(min(at + 1, len(c.buf)))
+            c.text(min(at + 1, len(c.buf)))
+            return
         if c.buf[at] in "`~":
             found = fences.opening(c, at)
-            if found is not None:
-                segments, self.fence = found
-                return segments
+            if found is not False:
+                self.fence = None if found is True else found
+                return
         if c.buf[at] == ">" or c.inside:
             c.quoted = True
-            return c.mention(at + 1)
-        return self._opening(c, at)
+            c.mention(at + 1)
+        else:
+            self._opening(c, at)
 
-    def _opening(self, c: Cursor, at: int) -> list[Segment]:
+    def _opening(self, c: Cursor, at: int) -> None:
         """What a line can begin with: a mark, a value, `Action:`, a role; else text."""
         char = c.buf[at]
         if char in markers.FIRST_CHARS or char == markers.FUNCTOOLS[0]:
             mark = lines.mark_at(c, at)
             if mark is not None:
-                return self._marked(c, at, mark, line=True)
-        if char == "{" and c.rules.reply_opening is not None:
-            found = self._reply_opening(c, at)
-            if found is not None:
-                return found
+                self._marked(c, at, mark, line=True)
+                return
+        if char == "{" and c.rules.reply_opening is not None and self._reply_opening(c, at):
+            return
         c.need(char == "<" and _NOTHING.match(c.buf, at + 1) is not None)
         if bodies.starts_value(c.buf, at):
-            return lines.value(c, at)
-        words = lines.words(c, at)
-        if words == "role":
-            return self._end(c, "role", at)
-        if isinstance(words, list):
-            return words
-        return c.mention(at + 1)
+            lines.value(c, at)
+            return
+        if lines.starts_word(c, at):
+            if lines.is_role(c, at):
+                self._end(c, "role", at)
+                return
+            if lines.action(c, at):
+                return
+        c.mention(at + 1)
 
-    def _in_line(self, c: Cursor) -> list[Segment]:
+    def _in_line(self, c: Cursor) -> None:
         """Text up to the next mark or the end of the line."""
         match = markers.SEARCH.search(c.buf, c.pos)
         if match is None:
             end = len(c.buf) if c.final else self._certain(c)
             c.need(end <= c.pos)
-            return c.text(end)
-        if match[0] == "\n":
-            return c.text(match.end())
-        if match.start() > c.pos:
-            return c.text(match.start())
-        return self._marked(c, c.pos, match[0], line=False)
+            c.text(end)
+        elif match[0] == "\n":
+            c.text(match.end())
+        elif match.start() > c.pos:
+            c.text(match.start())
+        else:
+            self._marked(c, c.pos, match[0], line=False)
 
     @staticmethod
     def _certain(c: Cursor) -> int:
@@ -144,30 +160,31 @@ class Scanner:
                 return at
         return len(c.buf)
 
-    def _marked(self, c: Cursor, at: int, mark: str, *, line: bool) -> list[Segment]:
+    def _marked(self, c: Cursor, at: int, mark: str, *, line: bool) -> None:
         """A mark at `at`: what it means, or text where it is only spoken of."""
         end = at + len(mark)
-        if self._spoken_of(c, at, mark, line=line):
-            return c.mention(end)
-        if mark in markers.ORPHANS:
-            return self._restart(c, end)
-        if mark in markers.ROLE_TOKENS or mark in markers.ROLE_TAGS:
-            return self._end(c, "role", at)
         if mark in markers.LINE_ENDS:
             nothing = _NOTHING.match(c.buf, end)
             c.need(nothing is not None)
             if nothing is None:
-                return c.mention(end)
-        if mark in markers.ENDS or mark in markers.LINE_ENDS:
-            return self._end(c, "end", at)
-        if wrappers.is_wrapper(mark):
-            return wrappers.wrapper(c, at, mark)
-        if mark in markers.THINK:
-            self.opener, self.closer, self.level = mark, markers.THINK[mark], 1
-        before = c.before(at)
-        dropped = c.take("dropped", end)
-        c.line_start = line or not c.paragraph
-        return [*before, dropped]
+                c.mention(end)
+                return
+        if self._spoken_of(c, at, mark, line=line):
+            c.mention(end)
+        elif mark in markers.ORPHANS:
+            self._restart(c, end)
+        elif mark in markers.ROLE_TOKENS or mark in markers.ROLE_TAGS:
+            self._end(c, "role", at)
+        elif mark in markers.ENDS or mark in markers.LINE_ENDS:
+            self._end(c, "end", at)
+        elif wrappers.is_wrapper(mark):
+            wrappers.wrapper(c, at, mark)
+        else:
+            if mark in markers.THINK:
+                self.opener, self.closer, self.level = mark, markers.THINK[mark], 1
+            c.pos = at
+            c.take("dropped", end)
+            c.line_start = line or not c.paragraph
 
     @staticmethod
     def _spoken_of(c: Cursor, at: int, mark: str, *, line: bool) -> bool:
@@ -184,69 +201,66 @@ class Scanner:
             return not mark.startswith("<|") and bool(c.paragraph.strip())
         return wrappers.is_tag(mark) and wrappers.in_sentence(c)
 
-    @staticmethod
-    def _restart(c: Cursor, end: int) -> list[Segment]:
+    def _restart(self, c: Cursor, end: int) -> None:
         """A think block closes that was never opened: all before it was thought."""
-        segment = c.take("restart", end)
+        self.restarted += 1
+        c.take("restart" if self.restarted <= _MAX_RESTARTED else "dropped", end)
         c.new_paragraph()
         c.line_start, c.begun, c.called, c.invented = True, False, False, False
-        return [segment]
 
-    def _end(self, c: Cursor, why: str, at: int) -> list[Segment]:
-        before = c.before(at)
+    def _end(self, c: Cursor, why: str, at: int) -> None:
+        c.pos = at
         self.ended, self.ended_at = why, c.base + at
-        return before
 
-    def _thought(self, c: Cursor) -> list[Segment]:
+    def _thought(self, c: Cursor) -> None:
         """A think block, up to the mark that closes it; blocks inside it are counted."""
         closing = c.buf.find(self.closer, c.pos)
-        opening = c.buf.find(self.opener, c.pos, closing if closing >= 0 else len(c.buf))
-        if opening >= 0:
-            self.level += 1
-            return [c.take("thought", opening + len(self.opener))]
+        end = closing
         if closing < 0:
             end = len(c.buf) if c.final else _certain_of(c, (self.opener, self.closer))
             c.need(end <= c.pos)
-            return [c.take("thought", end)]
+        self.level += c.buf.count(self.opener, c.pos, end)
+        if end > c.pos:
+            c.take("thought", end)
+        if closing < 0:
+            return
         self.level -= 1
-        if self.level > 0:
-            return [c.take("thought", closing + len(self.closer))]
-        segments = [c.take("thought", closing), c.take("dropped", closing + len(self.closer))]
-        self.closer = ""
-        c.line_start = True
-        c.new_paragraph()
-        return segments
+        c.take("thought" if self.level > 0 else "dropped", closing + len(self.closer))
+        if self.level <= 0:
+            self.closer = ""
+            c.line_start = True
+            c.new_paragraph()
 
     # The answer of the shape REPLY, decoded as it comes
 
-    def _reply_opening(self, c: Cursor, at: int) -> list[Segment] | None:
+    def _reply_opening(self, c: Cursor, at: int) -> bool:
         pattern = c.rules.reply_opening
         match = pattern.match(c.buf, at) if pattern is not None else None
         if match is None:
-            return None
-        before = c.before(at)
+            return False
+        c.pos = at
         self.in_reply = True
-        return [*before, c.take("dropped", match.end())]
+        c.take("dropped", match.end())
+        return True
 
-    def _reply_text(self, c: Cursor) -> list[Segment]:
+    def _reply_text(self, c: Cursor) -> None:
         """The text of the answer. A quote ends it where two closing braces follow."""
         match = _REPLY_RUN.match(c.buf, c.pos)
         end = match.end() if match else c.pos
         if end > c.pos:
             source = c.buf[c.pos : end]
-            segment = Segment("reply", _ESCAPES.sub(_unescaped, source), c.span(c.pos, end))
-            c.pos = end
-            return [segment]
+            c.put(Segment("reply", _ESCAPES.sub(_unescaped, source), c.span(c.pos, end)), end)
+            return
         closing = _REPLY_END.match(c.buf, end)
         if closing is not None:
             self.in_reply = False
-            dropped = c.take("dropped", closing.end())
+            c.take("dropped", closing.end())
             c.after_block()
-            return [dropped]
-        if c.buf[end] == '"' and not _REPLY_OPEN.match(c.buf, end):
-            return [c.take("reply", end + 1)]
-        c.need()
-        return [c.take("dropped", len(c.buf))]
+        elif c.buf[end] == '"' and not _REPLY_OPEN.match(c.buf, end):
+            c.take("reply", end + 1)
+        else:
+            c.need()
+            c.take("dropped", len(c.buf))
 
 
 def _certain_of(c: Cursor, marks: tuple[str, ...]) -> int:

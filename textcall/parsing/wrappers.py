@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from textcall.parsing import bodies, markers
-from textcall.parsing.cursor import Body, Cursor, Segment
+from textcall.parsing.cursor import Body, Cursor
 from textcall.parsing.lenient import Broken, skip_blanks
 from textcall.parsing.lines import extent
 
@@ -39,22 +39,25 @@ def in_sentence(c: Cursor) -> bool:
     return ord(before[-1]) < 0x2000 or before[-1].isalnum()  # an emoji ends a sentence as well
 
 
-def wrapper(c: Cursor, at: int, mark: str) -> list[Segment]:
+def wrapper(c: Cursor, at: int, mark: str) -> None:
     """What the mark at `at` wraps: calls, something refused, or text."""
     if c.rules.strict or c.restarts <= 0:
-        return c.mention(at + len(mark))
+        c.mention(at + len(mark))
+        return
     closers = _closers(mark)
     try:
         found = body(c, at, mark)
         end = None if found is None or not found.calls else _end(c, found.end, closers, mark)
     except Broken as error:
-        return _broken(c, at, mark, closers, error)
+        _broken(c, at, mark, closers, error)
+        return
     if found is not None and not found.calls and found.others and mark in markers.TOKENS:
-        return c.refused(at, found.end, Broken(found.end, f"the object behind {mark} names no tool", kind="not_a_call"))
-    if found is None or end is None:
+        c.refused(at, found.end, Broken(found.end, f"the object behind {mark} names no tool", kind="not_a_call"))
+    elif found is None or end is None:
         c.restarts -= 1
-        return c.mention(at + len(mark))
-    return c.calls(at, end, found, "wrapper")
+        c.mention(at + len(mark))
+    else:
+        c.calls(at, end, found, "wrapper")
 
 
 def body(c: Cursor, at: int, mark: str) -> Body | None:
@@ -62,7 +65,7 @@ def body(c: Cursor, at: int, mark: str) -> Body | None:
     if mark.startswith(_FUNCTION_STARTS):
         return bodies.function(c, at)
     pos = skip_blanks(c.buf, at + len(mark))
-    while c.buf.startswith(mark, pos):  # some write their mark twice
+    if c.buf.startswith(mark, pos):  # some write their mark twice
         pos = skip_blanks(c.buf, pos + len(mark))
     c.need(mark.startswith(c.buf[pos : pos + len(mark)]))
     return bodies.wrapped(c, pos, closers=_closers(mark))
@@ -90,7 +93,7 @@ def _end(c: Cursor, pos: int, closers: tuple[str, ...], mark: str) -> int | None
     return None if following < len(c.buf) and _GOES_ON.match(c.buf, following) else end
 
 
-def _broken(c: Cursor, at: int, mark: str, closers: tuple[str, ...], error: Broken) -> list[Segment]:
+def _broken(c: Cursor, at: int, mark: str, closers: tuple[str, ...], error: Broken) -> None:
     c.restarts -= 1
     ends = [(found, closer) for closer in closers if (found := c.buf.find(closer, error.pos)) >= 0]
     c.need(bool(closers) and not ends)
@@ -99,6 +102,7 @@ def _broken(c: Cursor, at: int, mark: str, closers: tuple[str, ...], error: Brok
         end = found + len(closer)
     else:
         end = len(c.buf) if error.incomplete else extent(c, at)
-    if not (error.incomplete and c.length) and not c.rules.looks_like_call(c.buf[at:end]):
-        return c.mention(at + len(mark))
-    return c.refused(at, end, error)
+    if (error.incomplete and c.length) or c.rules.looks_like_call(c.buf[at:end]):
+        c.refused(at, end, error)
+    else:
+        c.mention(at + len(mark))
