@@ -6,10 +6,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from jsonschema.exceptions import UnknownType
 from referencing.exceptions import Unresolvable
+
+from textcall.grammar.numbers import Bounds
 
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
 # Beside these a schema may mean properties that it does not list.
@@ -99,7 +102,7 @@ class Conjunction:
 
     def bounds(self, least: str, most: str) -> tuple[int | None, int | None]:
         """The closest counts under two keywords."""
-        low, high = list(self._numbers(least)), list(self._numbers(most))
+        low, high = ([n for schema in self._schemas for n in _finite(schema.get(word))] for word in (least, most))
         return (math.ceil(max(low)) if low else None), (math.floor(min(high)) if high else None)
 
     def texts(self, keyword: str) -> list[str]:
@@ -107,13 +110,24 @@ class Conjunction:
         found = (schema.get(keyword) for schema in self._schemas)
         return list(dict.fromkeys(text for text in found if isinstance(text, str)))
 
-    def number_bounds(self) -> tuple[float | None, float | None]:
-        """The smallest and the largest whole number, None for no bound."""
-        low = [math.ceil(n) for n in self._numbers("minimum")]
-        low += [math.floor(n) + 1 for n in self._numbers("exclusiveMinimum")]
-        high = [math.floor(n) for n in self._numbers("maximum")]
-        high += [math.ceil(n) - 1 for n in self._numbers("exclusiveMaximum")]
-        return max(low, default=None), min(high, default=None)
+    def bounds_of_numbers(self) -> Bounds:
+        """The closest bounds of a number. In draft 4 `exclusiveMinimum: true` opens the bound beside it."""
+        low = [(n, schema.get("exclusiveMinimum") is True) for schema, n in self._found("minimum")]
+        low += [(n, True) for _, n in self._found("exclusiveMinimum")]
+        high = [(-n, schema.get("exclusiveMaximum") is True) for schema, n in self._found("maximum")]
+        high += [(-n, True) for _, n in self._found("exclusiveMaximum")]
+        least, least_open = max(low, default=(None, False))
+        most, most_open = max(high, default=(None, False))
+        return Bounds(least, None if most is None else -most, least_open, most_open)
+
+    def multiple(self) -> Decimal | None:
+        """What a number must be a multiple of; the least where several say so."""
+        return min((n for _, n in self._found("multipleOf") if n > 0), default=None)
+
+    def _found(self, keyword: str) -> Iterator[tuple[Mapping[str, Any], Decimal]]:
+        for schema in self._schemas:
+            for number in _finite(schema.get(keyword)):
+                yield schema, Decimal(str(number))
 
     def items(self) -> tuple[list[tuple[Part, ...]], tuple[Part, ...]]:
         """What the first items must be, place by place, and what all after them must be."""
@@ -157,11 +171,10 @@ class Conjunction:
             others = [(part,) for one in self.parts for part in _patterns(one)]
         return Members(listed, frozenset(needed), others)
 
-    def _numbers(self, keyword: str) -> Iterator[float]:
-        for schema in self._schemas:
-            value = schema.get(keyword)
-            if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-                yield value
+
+def _finite(value: Any) -> list[int | float]:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return [value] if number and math.isfinite(value) else []
 
 
 def _narrower(one: str, other: str) -> str | None:

@@ -20,6 +20,7 @@ from jsonschema.validators import validator_for
 from textcall.errors import SchemaError
 from textcall.grammar.conjunction import Conjunction, Part
 from textcall.grammar.library import shared_rules
+from textcall.grammar.numbers import numbers, whole_numbers
 from textcall.grammar.references import References
 from textcall.grammar.strings import string_rule
 from textcall.grammar.terms import (
@@ -31,7 +32,6 @@ from textcall.grammar.terms import (
     members_text,
     other_name,
     used_rules,
-    whole_numbers,
 )
 from textcall.messages import compact_json
 
@@ -69,9 +69,9 @@ _BY_TYPE = {
     "object": frozenset({"properties", "required", "additionalProperties", "patternProperties"}),
     "array": frozenset({"items", "prefixItems", "additionalItems", "minItems", "maxItems"}),
     "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
-    "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-_TEXTS = {"boolean": '("true" | "false")', "null": '"null"', "number": "number"}
+_TEXTS = {"boolean": '("true" | "false")', "null": '"null"'}
 _MOST_ALTERNATIVES = 64
 _MOST_RULES = 20_000
 _DEEPEST = 40
@@ -231,12 +231,14 @@ class Compiler:
         if choices is not None:
             fitting = [value for value in choices if together.allows(value, self._references.validator)]
             bodies = [constant(value) for value in fitting]
-            self._say_plain(together, {"enum", "const", "type", *_BY_TYPE["object"], *_BY_TYPE["array"]}, {})
+            # each value was tried against the whole schema, but for formats, which validation leaves alone
+            self._say_plain(together, {word for part in together.parts for word in part.schema} - {"format"}, {})
             if together.nullable:
                 bodies.append('"null"')
             return (either(bodies) if len(bodies) < 4 else self._rule(either(bodies))) if bodies else None
         kinds = together.kinds()
-        used = {word for kind, words in _BY_TYPE.items() for word in words if together.has(word) and kind in kinds}
+        possible = {*kinds, "number"} if "integer" in kinds else set(kinds)
+        used = {word for kind in possible for word in _BY_TYPE.get(kind, ()) if together.has(word)}
         if not together.has("type") and not used:
             self._say_plain(together, set(), {})
             return "value"
@@ -257,10 +259,8 @@ class Compiler:
         if together.nullable and kinds:
             bodies.append('"null"')
         used = {"type", "nullable"}
-        for kind, words in _BY_TYPE.items():
-            # what is said of a type that is not possible holds anyway
-            used |= words if kind != "integer" and kind in kinds else set()
-            used |= words if kind not in kinds and not (kind == "integer" and "number" in kinds) else set()
+        for words in _BY_TYPE.values():
+            used |= words  # what is said of a type that is not possible holds anyway
         self._say_plain(together, used | set(statuses), statuses)
         possible = [body for body in bodies if body is not None]
         return either(possible) if possible else None
@@ -272,8 +272,8 @@ class Compiler:
             return self._array(together, statuses)
         if kind == "string":
             return _string(together, statuses)
-        if kind == "integer":
-            return _integer(together, statuses)
+        if kind in ("integer", "number"):
+            return _number(kind, together, statuses)
         return _TEXTS[kind]
 
     def _object(self, together: Conjunction, statuses: dict[str, Status]) -> str | None:
@@ -351,9 +351,16 @@ def _string(together: Conjunction, statuses: dict[str, Status]) -> str | None:
     return rule.body
 
 
-def _integer(together: Conjunction, statuses: dict[str, Status]) -> str | None:
-    least, most = together.number_bounds()
-    body, exact = whole_numbers(least, most)
-    kept: Status = "enforced" if exact else "approximated" if body != "integer" else "checked after"
-    statuses |= {keyword: kept for keyword in _BY_TYPE["integer"] if together.has(keyword)}
+def _number(kind: str, together: Conjunction, statuses: dict[str, Status]) -> str | None:
+    bounds, multiple = together.bounds_of_numbers(), together.multiple()
+    if kind == "number":
+        body, exact = numbers(bounds, multiple)
+    else:
+        whole = None if multiple is None or multiple % 1 else int(multiple)
+        body, exact = whole_numbers(*bounds.whole(), whole)
+        exact = exact and (multiple is None or whole is not None or 1 % multiple == 0)
+    kept: Status = "enforced" if exact else "approximated" if body != kind else "checked after"
+    for keyword in _BY_TYPE["number"]:
+        if together.has(keyword):
+            statuses[keyword] = max(statuses.get(keyword, kept), kept, key=_LOOSENESS.index)
     return body or None

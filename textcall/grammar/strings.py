@@ -88,7 +88,7 @@ def element(node: Node) -> str:
 def _single(node: Node) -> str:
     """`element`, in parentheses where it would not be one thing to a quantifier."""
     text = element(node)
-    return text if isinstance(node, Alt) or " " not in text or text.startswith("[") else f"({text})"
+    return text if isinstance(node, Chars | Alt) else f"({text})"
 
 
 def _sequence(parts: Sequence[Node]) -> str:

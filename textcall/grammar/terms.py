@@ -8,10 +8,11 @@ from typing import Any
 
 from textcall.messages import compact_json
 
-# llama.cpp refuses counts above 2000 and expands all of them: longer bounds are left to validation.
-MOST_REPEATS = 256
+# llama.cpp refuses counts above 2000 and expands all of them, so that long ones are written as repeated blocks.
+_BLOCK = 256
+MOST_REPEATS = 2000 * _BLOCK
+_SHORT_COUNTS = {(0, 1): "?", (1, 1): ""}
 _EMPTY = '""'
-_MOST_NUMBERS = 256
 _MOST_NAME_CHARS = 2000
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -51,13 +52,15 @@ def constant(value: Any) -> str:
 
 
 def counted(body: str, least: int, most: int | None) -> str:
-    """`body`, `least` to `most` times; `body` is one element. Bounds that are too large are left open."""
+    """`body`, `least` to `most` times; `body` is one element. Bounds beyond `MOST_REPEATS` are left open."""
     least = min(least, MOST_REPEATS)
     if most is None or most > MOST_REPEATS:
-        return f"{body}*" if least == 0 else f"{body}+" if least == 1 else f"{body}{{{least},}}"
-    if most == 0:
-        return '""'
-    return body if least == most == 1 else f"{body}{{{least},{most}}}"
+        return {0: f"{body}*", 1: f"{body}+"}.get(least) or _joined_elements(_exactly(body, least), f"{body}*")
+    if (least, most) in _SHORT_COUNTS:
+        return body + _SHORT_COUNTS[least, most]
+    if most <= _BLOCK:
+        return f"{body}{{{least},{most}}}" if least < most else f"{body}{{{most}}}" if most else _EMPTY
+    return _joined_elements(_exactly(body, least), _up_to(body, most - least))
 
 
 def fits(bound: int) -> bool:
@@ -65,16 +68,25 @@ def fits(bound: int) -> bool:
     return bound <= MOST_REPEATS
 
 
-def whole_numbers(least: float | None, most: float | None) -> tuple[str, bool]:
-    """Integers between two bounds (None: no bound), and whether the text keeps both bounds."""
-    if least is not None and most is not None and most - least <= _MOST_NUMBERS:
-        first, last = -(-least // 1), most // 1
-        return either(literal(str(n)) for n in range(int(first), int(last) + 1)) if first <= last else "", True
-    if least is not None and least > 0:
-        return "[1-9] [0-9]*", most is None and least <= 1
-    if least is not None and least == 0:
-        return '("0" | [1-9] [0-9]*)', most is None
-    return "integer", least is None and most is None
+def _exactly(body: str, count: int) -> str:
+    blocks, rest = divmod(count, _BLOCK)
+    return _joined_elements(_times(f"({body}{{{_BLOCK}}})", blocks), _times(body, rest))
+
+
+def _times(body: str, count: int) -> str:
+    return "" if count == 0 else body if count == 1 else f"{body}{{{count}}}"
+
+
+def _up_to(body: str, count: int) -> str:
+    """Whole blocks, then up to almost two: each number of times in at most two ways."""
+    if count <= 2 * _BLOCK:
+        return f"{body}{{0,{count}}}" if count else ""
+    blocks = (count + 1) // _BLOCK - 1
+    return f"({body}{{{_BLOCK}}}){{0,{blocks}}} {body}{{0,{count - blocks * _BLOCK}}}"
+
+
+def _joined_elements(*elements: str) -> str:
+    return " ".join(filter(None, elements))
 
 
 def items_text(prefix: Sequence[str], tail: str | None, least: int, most: int | None, new_rule: NewRule) -> str:
