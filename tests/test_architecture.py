@@ -15,7 +15,7 @@ PACKAGE = Path(textcall.__file__).parent
 ROOMS = (
     ("errors",),
     ("messages",),
-    ("docstring", "tools", "load"),
+    ("docstring", "signature", "tools", "load"),
     ("block",),
     ("grammar",),
     ("parsing",),

@@ -10,20 +10,22 @@ The schema of the arguments comes from the signature, by pydantic; descriptions 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, overload
 
 import pydantic
 from jsonschema.exceptions import SchemaError as InvalidSchema
 from jsonschema.validators import validator_for
-from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from textcall.docstring import described
 from textcall.errors import SchemaError, ToolsError, UsageError
+from textcall.signature import arguments_model, converted, docstring_of
 
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 
@@ -32,10 +34,12 @@ _NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 class Tool:
     """One tool.
 
-    parameters: JSON Schema of the arguments, an object. function: what runs it, None for a tool that only the caller
-    can run. dangerous: asks before it runs, where somebody can be asked. parallel_safe: may run beside others.
-    volatile: the same call may give another result, so it is never answered from memory. timeout: seconds.
-    Raises ToolsError for an unusable name, SchemaError for parameters that are no JSON Schema of an object.
+    parameters: JSON Schema of the arguments, an object; empty or True is one without properties. function: what runs
+    it, None for a tool that only the caller can run. dangerous: asks before it runs, where somebody can be asked.
+    parallel_safe: may run beside others. volatile: the same call may give another result, so it is never answered from
+    memory. timeout: seconds.
+    Raises ToolsError for an unusable name, description or timeout, SchemaError for parameters that are no JSON Schema
+    of an object.
     """
 
     name: str
@@ -49,11 +53,13 @@ class Tool:
     _arguments: type[pydantic.BaseModel] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise ToolsError(f"{self.name!r} is no name for a tool: letters, digits and _ . : / - only, 128 at most")
-        _check_parameters(self.name, self.parameters)
+        _check_fields(self.name, self.description, self.timeout)
+        object.__setattr__(self, "parameters", _object_schema(self.name, self.parameters))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __hash__(self) -> int:
+        return hash(self.name)  # parameters are a dict, which has none
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""
         if self.function is None:
             raise ToolsError(f"the tool {self.name!r} has no function")
@@ -65,11 +71,11 @@ class Tool:
         Raises ToolsError where there is no function, ValueError where the arguments do not fit, and whatever the
         function raises. An async function is run to its end.
         """
-        values: Mapping[str, Any] = arguments
-        if self._arguments is not None:
-            values = _converted(self._arguments, arguments)
+        if not isinstance(arguments, Mapping):
+            raise ValueError(f"the arguments must be an object, not {type(arguments).__name__}")
+        values = _bound(self, arguments) if self._arguments is None else converted(self._arguments, arguments)
         result = self(**values)
-        return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+        return _finished(result) if inspect.isawaitable(result) else result
 
     def to_wire(self) -> dict[str, Any]:
         """The tool as OpenAI's chat-completions API writes it."""
@@ -78,44 +84,64 @@ class Tool:
 
     @classmethod
     def from_wire(cls, wire: Any) -> Tool:
-        """A tool from OpenAI's form, or from the bare `{"name", "description", "parameters"}`. Raises ToolsError."""
+        """A tool from OpenAI's form, or from the bare `{"name", "description", "parameters"}`.
+
+        The parameters may be called `input_schema` (Anthropic's form) or `inputSchema` (MCP's). Raises ToolsError,
+        SchemaError.
+        """
         inner = wire.get("function", wire) if isinstance(wire, Mapping) else None
         if not isinstance(inner, Mapping) or "name" not in inner:
             raise ToolsError(f"not the description of a tool: {str(wire)[:120]}")
-        parameters = inner.get("parameters") or {"type": "object", "properties": {}}
-        return cls(name=inner["name"], description=inner.get("description") or "", parameters=parameters)
+        given = (inner.get(key) for key in ("parameters", "input_schema", "inputSchema"))
+        parameters: Any = next((schema for schema in given if schema is not None), {})
+        description = inner.get("description")
+        return cls(name=inner["name"], description="" if description is None else description, parameters=parameters)
 
 
 @overload
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
-def tool(*, name: str | None = None, description: str | None = None, **options: Any) -> Callable[..., Tool]: ...
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    dangerous: bool = False,
+    parallel_safe: bool = False,
+    volatile: bool = False,
+    timeout: float | None = None,
+) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
     *,
     name: str | None = None,
     description: str | None = None,
-    **options: Any,
-) -> Tool | Callable[..., Tool]:
-    """Make a Tool of a function, as a decorator with or without arguments.
+    dangerous: bool = False,
+    parallel_safe: bool = False,
+    volatile: bool = False,
+    timeout: float | None = None,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a Tool of a function, as a decorator with or without arguments: those of `Tool`.
 
-    options: those of `Tool`: dangerous, parallel_safe, volatile, timeout. Raises ToolsError where the signature cannot
-    be described as JSON.
+    name, description: instead of the function's own name and the first paragraph of its docstring. Raises ToolsError
+    where the signature cannot be described as JSON.
     """
 
     def make(function: Callable[..., Any]) -> Tool:
-        known = name or getattr(function, "__name__", type(function).__name__)
-        summary, notes = described(function.__doc__)
-        model = _arguments_model(known, function, notes)
-        parameters = _clean(model.model_json_schema(schema_generator=_Untitled, by_alias=True))
+        _check_function(function)
+        known = name or str(getattr(function, "__name__", type(function).__name__))
+        summary, notes = described(docstring_of(function))
+        model, parameters = arguments_model(known, function, notes)
         return Tool(
             name=known,
             description=summary if description is None else description,
             parameters=parameters,
             function=function,
+            dangerous=dangerous,
+            parallel_safe=parallel_safe,
+            volatile=volatile,
+            timeout=timeout,
             _arguments=model,
-            **options,
         )
 
     return make if function is None else make(function)
@@ -160,7 +186,7 @@ class Toolset(Sequence[Tool]):
         return iter(self._tools)
 
     def __contains__(self, item: object) -> bool:
-        return item in self._by_name or item in self._tools
+        return item in self._by_name if isinstance(item, str) else item in self._tools
 
     def __repr__(self) -> str:
         return f"Toolset({', '.join(self.names)})"
@@ -210,91 +236,70 @@ def _tool_of(thing: Any) -> Tool:
     raise ToolsError(f"neither a tool nor a function: {thing!r}")
 
 
-class _Untitled(GenerateJsonSchema):
-    """Without the titles that pydantic makes of names: they cost tokens and say nothing."""
+def _bound(tool: Tool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments as they are, where the function takes them at all."""
+    if tool.function is not None:
+        try:
+            signature = inspect.signature(tool.function)
+        except ValueError:  # some built-in functions have none
+            return arguments
+        try:
+            signature.bind(**arguments)
+        except TypeError as error:
+            raise ValueError(f"the arguments do not fit: {error}") from None
+    return arguments
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
 
-    def model_schema(self, schema: Any) -> JsonSchemaValue:
-        return {key: value for key, value in super().model_schema(schema).items() if key != "title"}
-
-
-def _arguments_model(name: str, function: Callable[..., Any], notes: Mapping[str, str]) -> type[pydantic.BaseModel]:
-    """A pydantic model of the function's parameters."""
+def _finished(awaitable: Awaitable[Any]) -> Any:
+    """What an async function gives, also where a loop is running already: then in a thread with a loop of its own."""
     try:
-        signature = inspect.signature(function, eval_str=True)
-    except (NameError, TypeError, ValueError, SyntaxError) as error:
-        raise ToolsError(f"the signature of {name!r} cannot be read: {error}") from error
-    fields: dict[str, Any] = {}
-    extra: Literal["allow", "forbid"] = "forbid"
-    for parameter in signature.parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            extra = "allow"
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-            raise ToolsError(f"the tool {name!r} takes {parameter} by position; JSON arguments have names")
-        fields[_safe(parameter.name)] = _field(parameter, notes.get(parameter.name))
-    config = pydantic.ConfigDict(extra=extra, arbitrary_types_allowed=False, validate_by_alias=True)
-    try:
-        return pydantic.create_model(f"{name}_arguments", __config__=config, **fields)
-    except (pydantic.PydanticUserError, pydantic.errors.PydanticSchemaGenerationError, TypeError, ValueError) as error:
-        first = str(error).splitlines()[0]
-        raise ToolsError(f"the parameters of {name!r} cannot be described as JSON: {first}") from error
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_awaited(awaitable))
+    context = contextvars.copy_context()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(context.run, lambda: asyncio.run(_awaited(awaitable))).result()
 
 
-def _safe(name: str) -> str:
-    """pydantic keeps names with a leading underscore and some words for itself: the alias bears the real name."""
-    return f"p_{name.lstrip('_')}" if name.startswith("_") else f"p_{name}"
-
-
-def _field(parameter: inspect.Parameter, note: str | None) -> tuple[Any, FieldInfo]:
-    annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
-    default: Any = ... if parameter.default is parameter.empty else parameter.default
-    if isinstance(default, FieldInfo):
-        return annotation, default
-    options: dict[str, Any] = {"alias": parameter.name}
-    if note and not _has_description(annotation):
-        options["description"] = note
-    return annotation, pydantic.Field(default, **options)
-
-
-def _has_description(annotation: Any) -> bool:
-    return any(isinstance(part, FieldInfo) and part.description for part in getattr(annotation, "__metadata__", ()))
-
-
-def _clean(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without what says nothing: the model's own description, a default of null."""
-    schema.pop("description", None)
-    for sub in schema.get("properties", {}).values():
-        if isinstance(sub, dict) and sub.get("default", ...) is None:
-            del sub["default"]
-    schema.setdefault("properties", {})
-    return schema
-
-
-def _converted(model: type[pydantic.BaseModel], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        made = model.model_validate(dict(arguments))
-    except pydantic.ValidationError as error:
-        wrong = "; ".join(f"{'/'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False))
-        raise ValueError(f"the arguments do not fit: {wrong}") from None
-    given = {info.alias or key: getattr(made, key) for key, info in model.model_fields.items()}
-    return {**given, **(made.model_extra or {})}
-
-
-async def _awaited(awaitable: Any) -> Any:
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def _check_parameters(name: str, parameters: Any) -> None:
+def _check_fields(name: Any, description: Any, timeout: Any) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ToolsError(f"{name!r} is no name for a tool: letters, digits and _ . : / - only, 128 at most")
+    if not isinstance(description, str):
+        raise ToolsError(f"the description of {name!r} must be text, not {type(description).__name__}")
+    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if timeout is not None and not (number and timeout > 0):
+        raise ToolsError(f"the timeout of {name!r} must be seconds above 0, not {timeout!r}")
+
+
+def _check_function(function: Any) -> None:
+    if isinstance(function, Tool) or not callable(function):
+        what = f"the tool {function.name!r}" if isinstance(function, Tool) else repr(function)
+        raise ToolsError(f"@tool is for functions, not for {what}; options have names: @tool(name=…)")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _object_schema(name: str, parameters: Any) -> Mapping[str, Any]:
+    """The parameters, where they are the schema of an object."""
+    if parameters is True or parameters == {}:
+        return {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         raise SchemaError(f"the parameters of {name!r} are no JSON Schema but {type(parameters).__name__}")
     try:
-        validator_for(parameters).check_schema(parameters)
+        validator_for(parameters).check_schema(dict(parameters))
+        json.dumps(parameters, allow_nan=False)
     except InvalidSchema as error:
         path = "/" + "/".join(str(part) for part in error.absolute_path)
         raise SchemaError(f"the parameters of {name!r} are no valid JSON Schema at {path}: {error.message}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaError(f"the parameters of {name!r} are no JSON Schema: {_one_line(error)}") from error
     kind = parameters.get("type", "object")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind):
         raise SchemaError(f"the parameters of {name!r} must describe an object, not {kind!r}")
+    return parameters
