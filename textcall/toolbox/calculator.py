@@ -133,7 +133,7 @@ def _numeric(function: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _sum(a: float, b: float) -> float:
+def _sum(a: Any, b: Any) -> Any:
     """As spreadsheets add: what is left of 0.3 - 0.1 - 0.2 in the last binary digit is nothing."""
     result = a + b
     return 0.0 if isinstance(result, float) and abs(result) < 1e-15 * abs(a) else result
