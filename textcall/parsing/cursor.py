@@ -18,6 +18,8 @@ EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
 _OPENING = f'{{"{NAME_KEY}":"'
 _OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“‘«「]\s*\Z")
 _BLANK_LINE = re.compile(r"(?:^|\n)[ \t\r]*\n")
+MAX_FAILURES = 4000  # candidates that were none; behind them nothing is looked for any more
+_REFUSED_COUNTS = 40  # a refused call costs more than a line that only looked like one
 _KEPT = 80  # code points of a paragraph that are kept
 
 Kind = Literal["text", "reply", "thought", "calls", "refused", "restart", "dropped"]
@@ -107,6 +109,7 @@ class Cursor:
         self.paragraph = ""
         self.ticks = 0
         self.restarts = MAX_RESTARTS
+        self.failures = 0
 
     def need(self, condition: bool = True) -> None:
         """Wait for more text where the condition holds, if there may be more. Raises NeedMore."""
@@ -231,6 +234,7 @@ class Cursor:
             message = f"A call could not be read at character {self.base + error.pos}: {error.why}. Write {EXAMPLE}."
             problem = Problem(kind, message, "", span)
         segment = Segment("refused", self.buf[at:end], span, problem=problem)
+        self.failures += _REFUSED_COUNTS
         self.put(segment, end)
         self.after_block()
 
@@ -243,12 +247,14 @@ class Cursor:
 
     def failed(self, error: Broken, end: int) -> int:
         """Where to go on behind a value that cannot be read and seems to end at `end`; bounds how often text is read twice."""
-        if error.pos > end or error.kind == "inner_quote":
-            self.restarts -= 1
-        if error.pos > end and self.restarts <= 0:
+        again = error.pos > end
+        if again and self.restarts <= 1:
             line = self.buf.find("\n", error.pos)
             self.need(line < 0)
-            return len(self.buf) if line < 0 else line
+            end = len(self.buf) if line < 0 else line
+        if again or error.kind == "inner_quote":
+            self.restarts -= 1
+        self.failures += 1
         return end
 
     def meant_as_call(self, source: str, error: Broken) -> bool:

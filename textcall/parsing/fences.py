@@ -75,6 +75,7 @@ def _calls(c: Cursor, at: int, pos: int, marks: str, language: str) -> bool:
             c.refused(at, end, error)
         return meant
     if body is None or end is None:
+        c.failures += 1
         return False
     c.calls(at, end, body, "fence")
     return True

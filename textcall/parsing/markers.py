@@ -133,6 +133,10 @@ ANYWHERE = regex.compile(rf"{_any(_EVERYWHERE)}|{FUNCTION}")
 AT_LINE = regex.compile(rf"{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}|{FUNCTOOLS}(?=\s*\[)")
 FIRST_CHARS = "".join(sorted({mark[0] for mark in _EVERYWHERE}))
 LONGEST = max(len(mark) for mark in _EVERYWHERE) + 120
+# What ends something, wherever it stands.
+CONTROL = frozenset((*ORPHANS, *ENDS, *ROLE_TOKENS))
+# Lines of a structure that is text.
+INNER_LINES = re.compile(r"(?:[ \t\r]*+[^\s<\[][^\n]*+\n)*+")
 # Whole lines that hold no mark and begin with nothing that could be one.
 PLAIN_LINES = re.compile(
     r"(?:[ \t\r]*+(?:(?!action|observation|tool|function|user|human|functools|观察|工具结果)"

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from textcall.block import ARGS_KEY, NAME_KEY, Convention
 from textcall.messages import Problem, ToolCall
-from textcall.parsing.cursor import Segment
+from textcall.parsing.cursor import MAX_FAILURES, Segment
 from textcall.parsing.forms import Shaped
 from textcall.parsing.judge import Answer, Judge, new_id
 from textcall.parsing.scan import Scanner
@@ -255,6 +255,10 @@ class Reading:
                 "The reply ended inside the thinking block. Write the call or the answer after it.",
                 "",
                 None,
+            )
+        elif self.scanner.cursor.failures >= MAX_FAILURES:
+            yield Problem(
+                "bad_json", "Too much of the reply looks like calls and is none; not all of it was read.", "", None
             )
         elif length and not any(problem.kind == "truncated" for problem in self.problems):
             yield Problem("truncated", "The reply was cut before its end.", "", None)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from textcall.parsing import bodies, fences, lines, markers, wrappers
-from textcall.parsing.cursor import Cursor, Rules, Segment
+from textcall.parsing.cursor import MAX_FAILURES, Cursor, Rules, Segment
 from textcall.parsing.escapes import TwoReadings, decode
 from textcall.parsing.lenient import NeedMore
 
@@ -79,7 +79,9 @@ class Scanner:
         yield from out
 
     def _step(self, c: Cursor) -> None:
-        if self.ended:
+        if c.failures >= MAX_FAILURES:
+            c.text(len(c.buf))
+        elif self.ended:
             self.went_on = self.went_on or _WORDS.search(markers.TOKEN.sub("", c.buf[c.pos :])) is not None
             c.take("dropped", len(c.buf))
         elif self.in_reply:
@@ -94,11 +96,10 @@ class Scanner:
             self._in_line(c)
 
     def _line_start(self, c: Cursor) -> None:
-        if not c.inside:
-            plain = markers.PLAIN_LINES.match(c.buf, c.pos)
-            if plain is not None and plain.end() > c.pos:
-                c.plain(plain.end())
-                return
+        plain = (markers.INNER_LINES if c.inside else markers.PLAIN_LINES).match(c.buf, c.pos)
+        if plain is not None and plain.end() > c.pos:
+            c.plain(plain.end())
+            return
         match = _BLANKS.match(c.buf, c.pos)
         at = match.end() if match else c.pos
         c.need(at >= len(c.buf))
@@ -110,11 +111,16 @@ class Scanner:
             if found is not False:
                 self.fence = None if found is True else found
                 return
-        if c.buf[at] == ">" or c.inside:
+        if c.buf[at] == ">" or (c.inside and not self._control(c, at)):
             c.quoted = True
             c.mention(at + 1)
         else:
             self._opening(c, at)
+
+    @staticmethod
+    def _control(c: Cursor, at: int) -> bool:
+        """Whether a mark begins here that no quotation holds."""
+        return c.buf[at] in markers.FIRST_CHARS and lines.mark_at(c, at) in markers.CONTROL
 
     def _opening(self, c: Cursor, at: int) -> None:
         """What a line can begin with: a mark, a value, `Action:`, a role; else text."""
@@ -189,6 +195,8 @@ class Scanner:
     @staticmethod
     def _spoken_of(c: Cursor, at: int, mark: str, *, line: bool) -> bool:
         """Whether a mark is only mentioned: in inline code, in a quotation, in the middle of a sentence."""
+        if line and mark in markers.CONTROL:
+            return c.ticks % 2 == 1
         if c.quoted or c.ticks % 2 == 1 or c.after_quote():
             return True
         if line:

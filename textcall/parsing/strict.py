@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -15,7 +15,6 @@ from textcall.parsing.escapes import clean_surrogates
 
 MAX_DEPTH = 100  # levels of objects and arrays; the lenient reader has the same bound
 MAX_DIGITS = 4300  # of one number; Python's own bound for int()
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +36,21 @@ class NotStrict(ValueError):
 
 def read_strict(src: str, pos: int = 0) -> Read:
     """The JSON value at `pos`. Raises NotStrict."""
-    pairs = _Pairs()
-    decoder = json.JSONDecoder(object_pairs_hook=pairs, parse_constant=_refuse, parse_float=_finite)
+    twice: list[str] = []
     try:
-        value, end = decoder.raw_decode(src, pos)
+        value, end = _DECODER.raw_decode(src, pos)
+    except _Twice:
+        value, end = _decoder(_noting(twice)).raw_decode(src, pos)
     except RecursionError:
         raise NotStrict("too deep") from None
     except ValueError as error:
         raise NotStrict(str(error)) from None
     if src.count("{", pos, end) + src.count("[", pos, end) > MAX_DEPTH and depth(value) > MAX_DEPTH:
         raise NotStrict("too deep")
-    if _SURROGATE_ESCAPE.search(src, pos, end):
+    if _may_hold_surrogates(src, pos, end):
         cleaned = _cleaned(value)
-        return Read(cleaned, end, ("lone_surrogates",) if cleaned != value else (), tuple(pairs.twice))
-    return Read(value, end, (), tuple(pairs.twice))
+        return Read(cleaned, end, ("lone_surrogates",) if cleaned != value else (), tuple(twice))
+    return Read(value, end, (), tuple(twice))
 
 
 def depth(value: Any) -> int:
@@ -62,17 +62,25 @@ def depth(value: Any) -> int:
     return level
 
 
-class _Pairs:
-    """Makes objects of pairs, and keeps the keys that came twice with two values."""
+class _Twice(Exception):
+    """A key comes twice in an object."""
 
-    def __init__(self) -> None:
-        self.twice: list[str] = []
 
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            self.twice += contradictions(pairs)
-        return made
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Twice
+    return made
+
+
+def _noting(twice: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Makes objects of pairs, and notes the keys that came twice with two values."""
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        twice.extend(contradictions(pairs))
+        return dict(pairs)
+
+    return made
 
 
 def contradictions(pairs: list[tuple[str, Any]]) -> list[str]:
@@ -95,6 +103,25 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise NotStrict(f"{digits[:40]} is not a finite number")
     return number
+
+
+def _decoder(hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=hook, parse_constant=_refuse, parse_float=_finite)
+
+
+_DECODER = _decoder(_once)
+
+
+def _may_hold_surrogates(src: str, pos: int, end: int) -> bool:
+    if src.find("\\ud", pos, end) >= 0 or src.find("\\uD", pos, end) >= 0:
+        return True
+    if src.isascii():
+        return False
+    try:
+        src[pos:end].encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _cleaned(value: Any) -> Any:

@@ -42,6 +42,7 @@ def in_sentence(c: Cursor) -> bool:
 def wrapper(c: Cursor, at: int, mark: str) -> None:
     """What the mark at `at` wraps: calls, something refused, or text."""
     if c.rules.strict or c.restarts <= 0:
+        c.failures += 1
         c.mention(at + len(mark))
         return
     closers = _closers(mark)
@@ -55,6 +56,7 @@ def wrapper(c: Cursor, at: int, mark: str) -> None:
         c.refused(at, found.end, Broken(found.end, f"the object behind {mark} names no tool", kind="not_a_call"))
     elif found is None or end is None:
         c.restarts -= 1
+        c.failures += 1
         c.mention(at + len(mark))
     else:
         c.calls(at, end, found, "wrapper")
@@ -94,14 +96,11 @@ def _end(c: Cursor, pos: int, closers: tuple[str, ...], mark: str) -> int | None
 
 
 def _broken(c: Cursor, at: int, mark: str, closers: tuple[str, ...], error: Broken) -> None:
-    c.restarts -= 1
-    ends = [(found, closer) for closer in closers if (found := c.buf.find(closer, error.pos)) >= 0]
+    ends = [found + len(closer) for closer in closers if (found := c.buf.find(closer, error.pos)) >= 0]
     c.need(bool(closers) and not ends)
-    if ends:
-        found, closer = min(ends)
-        end = found + len(closer)
-    else:
-        end = len(c.buf) if error.incomplete else extent(c, at)
+    end = min(ends) if ends else len(c.buf) if error.incomplete else extent(c, at)
+    c.restarts -= 1
+    c.failures += 1
     if (error.incomplete and c.length) or c.rules.looks_like_call(c.buf[at:end]):
         c.refused(at, end, error)
     else:
