@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextvars
+import copy
+import json
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -16,7 +19,9 @@ from textcall.messages import ToolCall, ToolResult, compact_json
 from textcall.tools import Tool, Toolset
 
 LIMIT = 16_000  # characters of a result that go to the model
+MESSAGE_LIMIT = 2_000  # characters of an error's message
 TIMEOUT = 60.0  # seconds, where the tool says nothing
+_LONGEST = 10**8  # seconds: what the clocks of all platforms can wait for
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,8 @@ def dispatch(call: ToolCall, tools: Toolset, *, timeout: float = TIMEOUT, limit:
     """Run one call. Never raises for what the tool does; Ctrl-C passes through.
 
     timeout: seconds, where the tool has none of its own; a tool that hangs is left behind in its thread. limit:
-    characters of the result; the middle of a longer one is left out, and says how much.
+    characters of the result; the middle of a longer one is left out, and says how much. The tool gets a copy of the
+    arguments: what it does to them does not show in the conversation.
     """
     started = time.perf_counter()
     tool = tools.get(call.name)
@@ -41,7 +47,7 @@ def dispatch(call: ToolCall, tools: Toolset, *, timeout: float = TIMEOUT, limit:
     elif tool.function is None:
         outcome = _failure("no_function", f"the tool {call.name!r} has no function here: only the caller can run it")
     else:
-        outcome = _run(tool, call.arguments, tool.timeout or timeout)
+        outcome = _run(tool, call.arguments, timeout if tool.timeout is None else tool.timeout)
     return ToolResult(
         call_id=call.id,
         name=call.name,
@@ -57,7 +63,7 @@ def cut(text: str, limit: int) -> str:
         return text
     head = limit * 2 // 3
     tail = limit - head
-    return f"{text[:head]}\n… {len(text) - limit} characters left out …\n{text[-tail:]}"
+    return f"{text[:head]}\n… {len(text) - limit} characters left out …\n{text[len(text) - tail :]}"
 
 
 def _run(tool: Tool, arguments: Mapping[str, Any], timeout: float) -> _Outcome:
@@ -67,9 +73,13 @@ def _run(tool: Tool, arguments: Mapping[str, Any], timeout: float) -> _Outcome:
     thread = threading.Thread(
         target=lambda: answers.put(context.run(_outcome, tool, arguments)), name=f"tool {tool.name}", daemon=True
     )
-    thread.start()
     try:
-        return answers.get(timeout=timeout)
+        try:
+        thread.start()
+    except RuntimeError as error:  # the system gives no more threads
+        return _failure("exception", _said(error))
+    try:
+        return answers.get(timeout=min(timeout, threading.TIMEOUT_MAX))
     except queue.Empty:
         return _failure("timeout", f"{tool.name} gave no result within {timeout:g} seconds")
 
@@ -77,32 +87,43 @@ def _run(tool: Tool, arguments: Mapping[str, Any], timeout: float) -> _Outcome:
 def _outcome(tool: Tool, arguments: Mapping[str, Any]) -> _Outcome:
     try:
         value = tool.call(arguments)
-    except BaseException as error:  # noqa: BLE001  whatever a tool raises, SystemExit too, is its result
-        return _failure("exception", f"{type(error).__name__}: {error}")
+    except BaseException as error:  # whatever a tool raises, SystemExit too, is its result
+        return _failure("exception", _said(error))
     try:
         return _Outcome(_text(value))
-    except (ValueError, TypeError, RecursionError) as error:
-        return _failure("bad_result", f"{tool.name} gave a {type(value).__name__} that is no JSON: {error}")
+    except BaseException as error:  # a value may have code of its own that runs now
+        return _failure("bad_result", f"{tool.name} gave a {type(value).__name__} that is no JSON: {_said(error)}")
+
+
+def _said(error: BaseException) -> str:
+    """Type and message; an error may have no message, or fail to give it."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text.strip() else type(error).__name__
 
 
 def _failure(kind: str, message: str) -> _Outcome:
-    return _Outcome(_clean(compact_json({"error": " ".join(message.split())})), kind)
+    return _Outcome(_clean(compact_json({"error": cut(" ".join(message.split()), MESSAGE_LIMIT)})), kind)
 
 
 def _text(value: Any) -> str:
     """Text stays as it is, everything else is compact JSON."""
     if isinstance(value, str):
         return _clean(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        raise TypeError("bytes are no text")
     jsonable = to_jsonable_python(value, inf_nan_mode="constants", bytes_mode="base64")
-    return _clean(_strict_json(jsonable))
+    if _holds_bytes(value):
+        raise TypeError("bytes are no text: decode them, or write them to a file and give its name")
+    return _clean(json.dumps(jsonable, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
 
 
-def _strict_json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def _holds_bytes(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_holds_bytes(inner) for inner in value.values())
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(_holds_bytes(inner) for inner in value)
+    return isinstance(value, bytes | bytearray | memoryview)
 
 
 def _clean(text: str) -> str:
