@@ -52,7 +52,8 @@ def imported_rooms(path: Path) -> set[str]:
     return found
 
 
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+ROOTS = (PACKAGE / "__init__.py", PACKAGE / "__main__.py")
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path not in ROOTS)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

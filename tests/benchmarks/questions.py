@@ -85,13 +85,14 @@ def main() -> None:
     """Run the variants and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model")
+    parser.add_argument("--threads", type=int, help="fewer than all, where something else runs beside")
     parser.add_argument("--only", default="", help="variants, with commas")
     parser.add_argument("--set", dest="which", choices=("tuned", "held out"))
     parser.add_argument("--verbose", action="store_true", help="show on stderr what went wrong")
     arguments = parser.parse_args()
     questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     questions = [q for q in questions if arguments.which in (None, q["set"])]
-    engine = LlamaEngine(resolve_model(arguments.model).path, n_ctx=4096)
+    engine = LlamaEngine(resolve_model(arguments.model).path, n_ctx=4096, threads=arguments.threads)
     wanted = variants(convention_for(engine.name))
     print(f"{engine.name}\n{'variant':22}  tuned  held out  needless calls  no call made  seconds (median)")
     for name in arguments.only.split(",") if arguments.only else wanted:

@@ -14,13 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # before the library is loaded: no gdb on a native abort
-
 import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
-from textcall.engines.vocabulary import Vocabulary
+from textcall.engines.vocabulary import Model, Vocabulary
 from textcall.errors import ContextOverflow, EngineError, ModelFileError
 
 Logits = npt.NDArray[np.float32]
@@ -63,12 +61,12 @@ class Context:
         self.path = path
         self.lock = threading.RLock()
         self.tokens: list[int] = []
-        self._model = _load(path, gpu_layers, vocab_only, progress)
-        self.vocab = Vocabulary(llama_cpp.llama_model_get_vocab(self._model))
-        self._ctx = None
+        self._ctx: llama_cpp.llama_context_p | None = None
+        self._model = Model(_load(path, gpu_layers, vocab_only, progress))
+        self.vocab = Vocabulary(self._model)
         if not vocab_only:
-            trained = llama_cpp.llama_model_n_ctx_train(self._model)
-            self._ctx = _open(self._model, min(n_ctx, trained) if trained > 0 else n_ctx, threads or _threads())
+            trained = llama_cpp.llama_model_n_ctx_train(self._model.pointer)
+            self._ctx = _open(self._model.pointer, min(n_ctx, trained) if trained > 0 else n_ctx, threads or _threads())
             self.n_ctx: int = llama_cpp.llama_n_ctx(self._ctx)
             self._memory = llama_cpp.llama_get_memory(self._ctx)
 
@@ -77,32 +75,32 @@ class Context:
         if self._ctx is not None:
             llama_cpp.llama_free(self._ctx)
             self._ctx = None
-        if self._model is not None:
-            llama_cpp.llama_model_free(self._model)
-            self._model = None
+        self._model.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # the interpreter may be half gone
-            self.close()
+            if self._ctx is not None:  # before the model, which goes when nobody holds it any more
+                llama_cpp.llama_free(self._ctx)
+                self._ctx = None
 
     def metadata(self, key: str) -> str | None:
         """The GGUF metadata value of `key` as text, or None."""
-        size = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), None, 0)
+        size = llama_cpp.llama_model_meta_val_str(self._model.pointer, key.encode(), None, 0)
         if size < 0:
             return None
         buffer = ctypes.create_string_buffer(size + 1)
-        llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, size + 1)
+        llama_cpp.llama_model_meta_val_str(self._model.pointer, key.encode(), buffer, size + 1)
         return buffer.value.decode("utf-8", errors="replace")
 
     def chat_template(self) -> str | None:
         """The GGUF's Jinja chat template, or None for a base model."""
-        text = llama_cpp.llama_model_chat_template(self._model, None)
+        text = llama_cpp.llama_model_chat_template(self._model.pointer, None)
         return text.decode("utf-8", errors="replace") if text else None
 
     def description(self) -> str:
         """Architecture, size and quantisation, as llama.cpp says it."""
         buffer = ctypes.create_string_buffer(256)
-        llama_cpp.llama_model_desc(self._model, buffer, 256)
+        llama_cpp.llama_model_desc(self._model.pointer, buffer, 256)
         return buffer.value.decode("utf-8", errors="replace")
 
     def reuse(self, tokens: Sequence[int]) -> int:

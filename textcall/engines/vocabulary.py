@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -16,15 +17,44 @@ from textcall.errors import EngineError
 Ids = npt.NDArray[np.int32]
 
 
+class Model:
+    """The weights in memory: the owner of the C object. Whoever uses it holds it, so that it outlives every use."""
+
+    def __init__(self, pointer: llama_cpp.llama_model_p) -> None:
+        self._pointer = pointer
+
+    @property
+    def pointer(self) -> llama_cpp.llama_model_p:
+        """The C object. Raises EngineError where the model is closed."""
+        if self._pointer is None:
+            raise EngineError("the model is closed")
+        return self._pointer
+
+    def close(self) -> None:
+        """Free the memory. Calling it twice does nothing."""
+        if self._pointer is not None:
+            llama_cpp.llama_model_free(self._pointer)
+            self._pointer = None
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the interpreter may be half gone
+            self.close()
+
+
 class Vocabulary:
     """The vocabulary of a loaded model. Keeps no text, only the pieces of the tokens."""
 
-    def __init__(self, vocab: llama_cpp.llama_vocab_p) -> None:
-        self._vocab = vocab
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        vocab = self._vocab
         self.size: int = llama_cpp.llama_vocab_n_tokens(vocab)
         self.bos: int = llama_cpp.llama_vocab_bos(vocab)
         self.eos: int = llama_cpp.llama_vocab_eos(vocab)
         self.adds_bos = bool(llama_cpp.llama_vocab_get_add_bos(vocab))
+
+    @property
+    def _vocab(self) -> llama_cpp.llama_vocab_p:
+        return llama_cpp.llama_model_get_vocab(self._model.pointer)
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """The tokens of `text`. special: whether text such as `<|im_end|>` becomes the control token of that name."""
@@ -53,12 +83,14 @@ class Vocabulary:
     @cached_property
     def ends(self) -> frozenset[int]:
         """The tokens that end a reply."""
-        return frozenset(t for t in range(self.size) if llama_cpp.llama_vocab_is_eog(self._vocab, t))
+        vocab = self._vocab
+        return frozenset(t for t in range(self.size) if llama_cpp.llama_vocab_is_eog(vocab, t))
 
     @cached_property
     def pieces(self) -> list[bytes]:
         """The bytes of every token, by id."""
-        return [_piece(self._vocab, token) for token in range(self.size)]
+        vocab = self._vocab
+        return [_piece(vocab, token) for token in range(self.size)]
 
     @cached_property
     def _sorted(self) -> list[tuple[bytes, int]]:

