@@ -92,6 +92,8 @@ def _joined_elements(*elements: str) -> str:
 def items_text(prefix: Sequence[str], tail: str | None, least: int, most: int | None, new_rule: NewRule) -> str:
     """An array: the items of `prefix` in their places, then `tail` (None: no more), `least` to `most` in all."""
     size = len(prefix)
+    if tail is not None and not _WORD.fullmatch(tail):
+        tail = new_rule(tail)  # llama.cpp multiplies a count by the groups inside what is counted
     if tail is None:
         most = size if most is None else min(most, size)
     upper = None if most is None else most - size
