@@ -74,7 +74,6 @@ def _run(tool: Tool, arguments: Mapping[str, Any], timeout: float) -> _Outcome:
         target=lambda: answers.put(context.run(_outcome, tool, arguments)), name=f"tool {tool.name}", daemon=True
     )
     try:
-        try:
         thread.start()
     except RuntimeError as error:  # the system gives no more threads
         return _failure("exception", _said(error))

@@ -6,12 +6,12 @@ import inspect
 import re
 from collections.abc import Iterable
 
-_GOOGLE = re.compile(r"^(?:Args|Arguments|Parameters|Params):\s*$")
-_SECTION = re.compile(
-    r"^(?:Args|Arguments|Parameters|Params|Returns?|Raises|Yields?|Examples?|Notes?|Attributes|See Also):?\s*$"
-)
-_GOOGLE_ENTRY = re.compile(r"^(\s+)\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
-_NUMPY_ENTRY = re.compile(r"^\*{0,2}(\w+)\s*(?::.*)?$")
+_PARAMETERS = r"(?:(?:Keyword|Other) )?(?:Args|Arguments|Parameters|Params)"
+_GOOGLE = re.compile(rf"^{_PARAMETERS}:\s*$")
+_NUMPY = re.compile(rf"^{_PARAMETERS}\s*$")
+_SECTION = re.compile(rf"^(?:{_PARAMETERS}|Returns?|Raises|Yields?|Examples?|Notes?|Attributes|See Also):?\s*$")
+_GOOGLE_ENTRY = re.compile(r"^(\s+)\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)$")
+_NUMPY_ENTRY = re.compile(r"^(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
 _REST_ENTRY = re.compile(r"^:param\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)$")
 
 
@@ -41,7 +41,7 @@ def _entries(lines: list[str]) -> dict[str, str]:
             found[match[1]] = " ".join([match[2], *more])
         elif _GOOGLE.match(line):
             found |= _google(rest)
-        elif line.strip() == "Parameters" and rest and re.fullmatch(r"-{3,}", rest[0].strip()):
+        elif _NUMPY.match(line) and rest and re.fullmatch(r"-{3,}", rest[0].strip()):
             found |= _numpy(rest[1:])
     return found
 
@@ -63,15 +63,15 @@ def _google(lines: list[str]) -> dict[str, str]:
 
 def _numpy(lines: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    name = ""
+    names: list[str] = []
     for index, line in enumerate(lines):
         underlined = index + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[index + 1].strip())
         if underlined:
             break
         match = _NUMPY_ENTRY.match(line)
         if match:
-            name = match[1]
-            found[name] = ""
-        elif name:
-            found[name] += " " + line
+            names = re.findall(r"\w+", match[1])  # x, y : float
+            found |= dict.fromkeys(names, "")
+        else:
+            found |= {name: f"{found[name]} {line}" for name in names}
     return found

@@ -148,12 +148,12 @@ REFUSED: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
 def test_refused_in_words(text: str, message: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValueError) as caught:
         evaluate(text)
     assert message in str(caught.value)
     str(caught.value).encode()  # no lone surrogate gets into a message
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 PIECES = st.sampled_from(
@@ -163,7 +163,7 @@ PIECES = st.sampled_from(
 
 @given(st.one_of(st.text(), st.lists(PIECES, max_size=60).map("".join), st.text(st.characters(codec=None))))
 def test_any_text_gives_a_number_or_a_value_error_and_soon(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         result = evaluate(text)
     except ValueError as error:
@@ -171,7 +171,7 @@ def test_any_text_gives_a_number_or_a_value_error_and_soon(text: str) -> None:
     else:
         assert type(result) in (int, float)
         assert len(str(result)) <= MAX_DIGITS + 1
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @given(st.integers(-(10**12), 10**12), st.sampled_from("+-*"), st.integers(-(10**12), 10**12))

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from textcall.block import ARGS_KEY, NAME_KEY, Convention
 from textcall.messages import Problem, ToolCall
 from textcall.parsing.cursor import MAX_FAILURES, Segment
+from textcall.parsing.events import CallReady, Event, ProblemFound, Restarted, TextCame, ThoughtCame
 from textcall.parsing.forms import Shaped
 from textcall.parsing.judge import Answer, Judge, new_id
 from textcall.parsing.scan import Scanner
@@ -28,47 +29,6 @@ class Parsed:
     reasoning: str | None
     calls: tuple[ToolCall, ...]
     problems: tuple[Problem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TextCame:
-    """More of the content."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThoughtCame:
-    """More of the reasoning."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallReady:
-    """A whole, valid call."""
-
-    call: ToolCall
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemFound:
-    """Something was refused."""
-
-    problem: Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Restarted:
-    """A think block closed that the reply never opened: all that came so far, calls too, was thought.
-
-    reasoning: the whole of it. What came before this event does not count.
-    """
-
-    reasoning: str
-
-
-Event: TypeAlias = TextCame | ThoughtCame | CallReady | ProblemFound | Restarted
 
 
 def parse(
