@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, computed_field
 
-from textcall.dispatch import LIMIT, cut, dispatch
+from textcall.dispatch import LIMIT, MESSAGE_LIMIT, cut, dispatch
 from textcall.errors import ToolsError
 from textcall.messages import ToolCall, ToolResult
 from textcall.tools import Tool, Toolset, tool
@@ -74,7 +74,6 @@ VALUES: list[tuple[Any, str]] = [
     (timedelta(hours=1), '"PT1H"'),
     (Decimal("1.10"), '"1.10"'),
     (PurePosixPath("a/b"), '"a/b"'),
-    ({"text": b"ok"}, '{"text":"ok"}'),
     (np.int64(4), "4"),
     ({"mean": np.float32(1.5), "all": np.array([[1, 2]])}, '{"mean":1.5,"all":[[1,2]]}'),
     ("a\ud800b", "a?b"),
@@ -113,6 +112,7 @@ NO_JSON: list[tuple[Any, str]] = [
     (b"bytes", "decode them"),
     (bytearray(b"bytes"), "decode them"),
     ({"a": b"\xff"}, "utf-8"),
+    ({"a": [b"ok"]}, "decode them"),
     (object(), "no JSON for object"),
     ([ValueError("x")], "no JSON for ValueError"),
     (int, "no JSON for type"),
@@ -295,6 +295,16 @@ def test_a_flood_is_cut() -> None:
     assert result.ok
     assert LIMIT < len(result.content) < LIMIT + 60
     assert "34000 characters left out" in result.content
+
+
+def test_an_endless_message_is_cut_and_still_json() -> None:
+    def fail() -> None:
+        raise ValueError("x" * 100_000)
+
+    said = error_of(run(fail))
+    assert said.startswith("ValueError: xxx")
+    assert "characters left out" in said
+    assert len(said) < MESSAGE_LIMIT + 60
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), True, "5"])

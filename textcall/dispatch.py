@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextvars
-import copy
 import json
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -78,19 +76,20 @@ def _run(tool: Tool, arguments: Mapping[str, Any], timeout: float) -> _Outcome:
     except RuntimeError as error:  # the system gives no more threads
         return _failure("exception", _said(error))
     try:
-        return answers.get(timeout=min(timeout, threading.TIMEOUT_MAX))
+        return answers.get(timeout=min(timeout, _LONGEST))
     except queue.Empty:
         return _failure("timeout", f"{tool.name} gave no result within {timeout:g} seconds")
 
 
 def _outcome(tool: Tool, arguments: Mapping[str, Any]) -> _Outcome:
+    """Never raises: nobody would hear it in this thread, and the call would have no result but a timeout."""
     try:
-        value = tool.call(arguments)
-    except BaseException as error:  # whatever a tool raises, SystemExit too, is its result
+        value = tool.call(copy.deepcopy(dict(arguments)))
+    except BaseException as error:  # noqa: BLE001  whatever a tool raises, SystemExit too, is its result
         return _failure("exception", _said(error))
     try:
         return _Outcome(_text(value))
-    except BaseException as error:  # a value may have code of its own that runs now
+    except BaseException as error:  # noqa: BLE001  a value may have code of its own that runs now
         return _failure("bad_result", f"{tool.name} gave a {type(value).__name__} that is no JSON: {_said(error)}")
 
 
@@ -98,7 +97,7 @@ def _said(error: BaseException) -> str:
     """Type and message; an error may have no message, or fail to give it."""
     try:
         text = str(error)
-    except Exception:
+    except Exception:  # noqa: BLE001  its `__str__` is the tool's code too
         text = ""
     return f"{type(error).__name__}: {text}" if text.strip() else type(error).__name__
 
@@ -108,13 +107,24 @@ def _failure(kind: str, message: str) -> _Outcome:
 
 
 def _text(value: Any) -> str:
-    """Text stays as it is, everything else is compact JSON."""
+    """Text stays as it is, everything else is compact JSON. Raises where it cannot be written without a guess."""
     if isinstance(value, str):
         return _clean(value)
-    jsonable = to_jsonable_python(value, inf_nan_mode="constants", bytes_mode="base64")
+    if isinstance(value, Iterator):
+        raise TypeError("it may never end: return a list")
+    jsonable = to_jsonable_python(value, inf_nan_mode="constants", fallback=_plain)
     if _holds_bytes(value):
         raise TypeError("bytes are no text: decode them, or write them to a file and give its name")
     return _clean(json.dumps(jsonable, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """The numbers and arrays of numpy and its kin as Python's own, and any path as text."""
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, type) or not callable(getattr(value, "tolist", None)):
+        raise TypeError(f"there is no JSON for {type(value).__name__}")
+    return value.tolist()
 
 
 def _holds_bytes(value: Any) -> bool:
