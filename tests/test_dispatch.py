@@ -239,7 +239,7 @@ def test_where_no_thread_can_start_there_is_a_result(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     result = run(lambda: 1)
-    assert (result.error, error_of(result)) == ("exception", "t cannot be run: can't start new thread")
+    assert (result.error, error_of(result)) == ("exception", "RuntimeError: can't start new thread")
 
 
 def test_ctrl_c_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:

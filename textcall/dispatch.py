@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextvars
+import copy
 import json
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from pydantic_core import to_jsonable_python
