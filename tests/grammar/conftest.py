@@ -18,7 +18,8 @@ class Oracle:
     """What llama.cpp makes of a grammar, on the vocabulary of a real model."""
 
     def __init__(self, context: Context) -> None:
-        self._vocab = llama_cpp.llama_model_get_vocab(context._model)
+        self._words = context.vocab
+        self._vocab = context.vocab._vocab
 
     def loads(self, gbnf: str) -> bool:
         sampler = self._sampler(gbnf)
@@ -31,23 +32,16 @@ class Oracle:
         sampler = self._sampler(gbnf)
         assert sampler, f"llama.cpp refuses the grammar:\n{gbnf}"
         try:
-            for token in self._tokens(text):
+            for token in self._words.tokenize(text):
                 if not self._allowed(sampler, token):
                     return False
                 llama_cpp.llama_sampler_accept(sampler, token)
-            return self._allowed(sampler, llama_cpp.llama_vocab_eos(self._vocab))
+            return self._allowed(sampler, self._words.eos)
         finally:
             llama_cpp.llama_sampler_free(sampler)
 
     def _sampler(self, gbnf: str) -> object:
         return llama_cpp.llama_sampler_init_grammar(self._vocab, gbnf.encode(), b"root")
-
-    def _tokens(self, text: str) -> list[int]:
-        data = text.encode()
-        room = (llama_cpp.llama_token * (len(data) + 8))()
-        count = llama_cpp.llama_tokenize(self._vocab, data, len(data), room, len(room), False, False)
-        assert count >= 0
-        return list(room[:count])
 
     def _allowed(self, sampler: object, token: int) -> bool:
         candidate = (llama_cpp.llama_token_data * 1)(llama_cpp.llama_token_data(token, 0.0, 0.0))
