@@ -47,9 +47,9 @@ def arguments_model(
     try:
         model = pydantic.create_model(f"{name}_arguments", __config__=config, **fields)
         return model, _clean(model.model_json_schema(schema_generator=_Generator, by_alias=True))
-    except (pydantic.PydanticUserError, NameError, TypeError, ValueError) as error:
-        first = str(error).splitlines()[0]
-        raise ToolsError(f"the parameters of {name!r} cannot be described as JSON: {first}") from error
+    except Exception as error:  # the types may have code of their own, and pydantic many ways to say no
+        why = " ".join(str(error).partition("For further information")[0].split()) or type(error).__name__
+        raise ToolsError(f"the parameters of {name!r} cannot be described as JSON: {why}") from error
 
 
 def converted(model: type[pydantic.BaseModel], arguments: Mapping[str, Any]) -> dict[str, Any]:
