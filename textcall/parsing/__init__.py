@@ -2,6 +2,31 @@
 
 from __future__ import annotations
 
+from textcall.parsing.events import (
+    ArgumentsCame,
+    CallDropped,
+    CallReady,
+    CallStarted,
+    Event,
+    ProblemFound,
+    Restarted,
+    TextCame,
+    ThoughtCame,
+)
 from textcall.parsing.reply import Parsed, parse
+from textcall.parsing.stream import StreamParser
 
-__all__ = ["Parsed", "parse"]
+__all__ = [
+    "ArgumentsCame",
+    "CallDropped",
+    "CallReady",
+    "CallStarted",
+    "Event",
+    "Parsed",
+    "ProblemFound",
+    "Restarted",
+    "StreamParser",
+    "TextCame",
+    "ThoughtCame",
+    "parse",
+]

@@ -57,11 +57,10 @@ TOKENS: dict[str, tuple[str, ...]] = {
     "<|action_start|><|plugin|>": ("<|action_end|>",),
     "<|START_ACTION|>": ("<|END_ACTION|>",),
     "<|tools_prefix|>": ("<|tools_suffix|>",),
-    "<|message_sep|>\n\nfunction call<|role_sep|>": (),
     "<|tool_call_begin|>": ("<|tool_call_end|>",),
     "<｜tool▁call▁begin｜>": ("<｜tool▁call▁end｜>",),
 }
-FUNCTOOLS = "functools"  # only before a list, at the beginning of a line
+LINE_TOKENS = ("functools", "function call<|role_sep|>")  # at the beginning of a line; the first one before a list
 FUNCTION = r'<(?:function=|function name=|invoke name=)"?([\w.:/-]+)"?\s*>'
 
 # Nothing of the reply comes behind these.
@@ -106,6 +105,7 @@ NOISE = (
     "<|START_TEXT|>",
     "<|END_TEXT|>",
     "<|CHATBOT_TOKEN|>",
+    "<|message_sep|>",
     "<|tool_calls_section_begin|>",
     "<|tool_calls_section_end|>",
     "<｜tool▁calls▁begin｜>",
@@ -130,7 +130,9 @@ def _any(marks: tuple[str, ...]) -> str:
 
 # A mark anywhere in a line, and one at its beginning. `regex` also knows whether a text may still become one.
 ANYWHERE = regex.compile(rf"{_any(_EVERYWHERE)}|{FUNCTION}")
-AT_LINE = regex.compile(rf"{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}|{FUNCTOOLS}(?=\s*\[)")
+AT_LINE = regex.compile(
+    rf"{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}|{LINE_TOKENS[0]}(?=\s*\[)|{re.escape(LINE_TOKENS[1])}"
+)
 FIRST_CHARS = "".join(sorted({mark[0] for mark in _EVERYWHERE}))
 LONGEST = max(len(mark) for mark in _EVERYWHERE) + 120
 # What ends something, wherever it stands.

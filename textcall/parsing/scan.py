@@ -62,6 +62,11 @@ class Scanner:
         self.cursor.length = length
         return self._run()
 
+    @property
+    def may_call(self) -> bool:
+        """Whether the text that is held back may be a call."""
+        return not (self.ended or self.closer or self.in_reply or self.fence)
+
     def _run(self) -> Iterator[Segment]:
         c = self.cursor
         while c.pos < len(c.buf):
@@ -125,7 +130,7 @@ class Scanner:
     def _opening(self, c: Cursor, at: int) -> None:
         """What a line can begin with: a mark, a value, `Action:`, a role; else text."""
         char = c.buf[at]
-        if char in markers.FIRST_CHARS or char == markers.FUNCTOOLS[0]:
+        if char in markers.FIRST_CHARS or char == "f":
             mark = lines.mark_at(c, at)
             if mark is not None:
                 self._marked(c, at, mark, line=True)

@@ -9,37 +9,28 @@ from typing import Any
 
 from textcall.block import ARGS_ALIASES, NAME_ALIASES, Convention
 from textcall.messages import compact_json
-from textcall.parsing.events import (
-    ArgumentsCame,
-    CallDropped,
-    CallReady,
-    CallStarted,
-    Event,
-    ProblemFound,
-    Restarted,
-    TextCame,
-)
+from textcall.parsing.events import ArgumentsCame, CallDropped, CallReady, CallStarted, Event
 from textcall.parsing.judge import Judge, new_id
 from textcall.parsing.reply import FinishReason, Parsed, Reading
 from textcall.parsing.validate import Described
 
 # The beginning of a call up to its arguments, behind a fence or the mark of a wrapper.
 _HEAD = re.compile(
-    rf"""\s*(?:```\w*\s*|<[\w:|]{{1,30}}>\s*|\[TOOL_CALLS\]\s*\[?\s*)?"""
-    rf"""\{{\s*"(?:{"|".join(NAME_ALIASES)})"\s*:\s*"([^"\\]+)"\s*,\s*"(?:{"|".join(ARGS_ALIASES)})"\s*:\s*(?=\{{)"""
+    r"\s*(?:```\w*\s*|<[\w:|]{1,30}>\s*|\[TOOL_CALLS\]\s*\[?\s*)?"
+    rf'\{{\s*"(?:{"|".join(NAME_ALIASES)})"\s*:\s*"([^"\\]+)"\s*,\s*"(?:{"|".join(ARGS_ALIASES)})"\s*:\s*(?=\{{)'
 )
-_TOKEN = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*(?:"|\Z|\\\Z)', re.DOTALL)
-_HEAD_MAX = 400  # code points within which the arguments of a call begin
+_HEAD_MAX = 800  # code points within which the arguments of a call begin
+_SPECIAL = re.compile(r'["{}\[\]]|\\(?:.|\Z)', re.DOTALL)
 _SMALL = 1024  # held text up to this length is looked at with every piece
-_LINE_ENDS_VALUE = re.compile(r"[}\]>`~]\s*\n")
+_ENDS_VALUE = re.compile(r"[}\]>`~]\s*\n")
 
 
 class StreamParser:
     """Feed the reply in pieces, take events; `close` gives the last ones and `parsed` the whole.
 
     >>> parser = StreamParser([{"name": "add", "parameters": {}}])
-    >>> [type(event).__name__ for event in (*parser.feed("Hello"), *parser.feed(" there"), *parser.close())]
-    ['TextCame', 'TextCame']
+    >>> [event.text for event in (*parser.feed("Hello"), *parser.feed(" there"), *parser.close())]
+    ['Hello', ' there']
     """
 
     def __init__(
@@ -51,46 +42,47 @@ class StreamParser:
         thinking: bool = False,
         ids: Callable[[], str] = new_id,
     ) -> None:
-        self._judge = Judge(tools, strict=strict, convention=convention, ids=ids)
-        self._reading = Reading(self._judge, thinking=thinking)
+        judge = Judge(tools, strict=strict, convention=convention, ids=ids)
+        self._reading = Reading(judge, thinking=thinking)
+        self._preview = _Preview(judge)
         self._bytes = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._new: list[str] = []  # pieces that the reading has not seen
         self._new_length = 0
-        self._preview = _Preview(self._judge)
 
-    def feed(self, piece: str | bytes) -> Iterator[Event]:
+    def feed(self, piece: str | bytes) -> list[Event]:
         """The events that a piece of the reply brings. Bytes may be cut inside a character."""
         text = self._bytes.decode(piece) if isinstance(piece, bytes) else piece
+        events = list(self._preview.piece(text))
         self._new.append(text)
         self._new_length += len(text)
         if self._is_time(text):
-            yield from self._read(self._reading.feed(self._take()))
-        yield from self._preview.more(self._held)
+            scanner = self._reading.scanner
+            events += self._read(self._reading.feed(self._take()))
+            if scanner.may_call:
+                events += self._preview.held(scanner.cursor.buf)
+        return events
 
-    def close(self, finish_reason: FinishReason = "stop") -> Iterator[Event]:
+    def close(self, finish_reason: FinishReason = "stop") -> list[Event]:
         """The last events. finish_reason: "length" where the reply was cut."""
         self._new.append(self._bytes.decode(b"", final=True))
-        yield from self._read(self._reading.feed(self._take()))
-        yield from self._read(self._reading.close(finish_reason))
-        yield from self._preview.drop()
+        events = list(self._read(self._reading.feed(self._take())))
+        events += self._read(self._reading.close(finish_reason))
+        events += self._preview.drop()
+        return events
 
     def parsed(self) -> Parsed:
         """The whole, after `close`: what `parse` gives."""
         return self._reading.parsed()
 
     def _is_time(self, text: str) -> bool:
-        """Whether to look at the held text again: always while it is short, else when a value may have ended or it has grown."""
+        """Whether to look at the held text again: always while it is short, else when it may have ended or has grown."""
         held = len(self._reading.scanner.cursor.buf)
-        return held < _SMALL or self._new_length * 8 > held or _LINE_ENDS_VALUE.search(text) is not None
+        return held < _SMALL or self._new_length * 8 > held or _ENDS_VALUE.search(text) is not None
 
     def _take(self) -> str:
         text = "".join(self._new)
         self._new, self._new_length = [], 0
         return text
-
-    def _held(self, start: int) -> str:
-        """The text that is held back, from its position `start` on."""
-        return self._reading.scanner.cursor.buf[start:] + "".join(self._new)
 
     def _read(self, events: Iterator[Event]) -> Iterator[Event]:
         for event in events:
@@ -102,6 +94,73 @@ class _Preview:
     """Says early that a call begins, and gives its arguments as they come."""
 
     def __init__(self, judge: Judge) -> None:
-        self.judge = judge
+        self.names = judge.tools.keys()
         self.name: str | None = None
-        self.text = ""
+        self.arguments = _Arguments()
+
+    def piece(self, text: str) -> Iterator[Event]:
+        """A new piece of the reply, before it is read."""
+        if self.name is not None:
+            yield from self._more(text)
+
+    def held(self, text: str) -> Iterator[Event]:
+        """What is held back after a piece was read."""
+        if self.name is not None:
+            return
+        match = _HEAD.match(text[:_HEAD_MAX])
+        if match is not None and match[1] in self.names:
+            self.name = match[1]
+            self.arguments = _Arguments()
+            yield CallStarted(self.name)
+            yield from self._more(text[match.end() :])
+
+    def before(self, event: Event) -> Iterator[Event]:
+        """What must be said before an event of the reading."""
+        if not isinstance(event, CallReady):
+            yield from self.drop()
+            return
+        if self.name is None:
+            yield CallStarted(event.call.name)
+            yield ArgumentsCame(compact_json(dict(event.call.arguments)))
+        self.name = None
+
+    def drop(self) -> Iterator[Event]:
+        """The call that began was none."""
+        if self.name is not None:
+            self.name = None
+            yield CallDropped()
+
+    def _more(self, text: str) -> Iterator[Event]:
+        new = self.arguments.more(text)
+        if new:
+            yield ArgumentsCame(new)
+
+
+class _Arguments:
+    """The text of one object, up to where it closes."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.in_string = False
+        self.escaped = False  # the next piece begins with an escaped character
+        self.done = False
+
+    def more(self, text: str) -> str:
+        """What of a further piece belongs to it."""
+        if self.done or not text:
+            return ""
+        start, self.escaped = int(self.escaped), False
+        for match in _SPECIAL.finditer(text, start):
+            char = match[0]
+            if char[0] == "\\":
+                self.escaped = len(char) == 1
+            elif self.in_string:
+                self.in_string = char != '"'
+            elif char == '"':
+                self.in_string = True
+            else:
+                self.depth += 1 if char in "{[" else -1
+                if self.depth <= 0:
+                    self.done = True
+                    return text[: match.end()]
+        return text

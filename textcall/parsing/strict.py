@@ -36,21 +36,29 @@ class NotStrict(ValueError):
 
 def read_strict(src: str, pos: int = 0) -> Read:
     """The JSON value at `pos`. Raises NotStrict."""
+    repairs: tuple[str, ...] = ()
     twice: list[str] = []
     try:
-        value, end = _DECODER.raw_decode(src, pos)
+        value, end = _decoded(src, pos, _DECODER)
     except _Twice:
-        value, end = _decoder(_noting(twice)).raw_decode(src, pos)
-    except RecursionError:
-        raise NotStrict("too deep") from None
-    except ValueError as error:
-        raise NotStrict(str(error)) from None
+        value, end = _decoded(src, pos, _decoder(_noting(twice)))
+        repairs = () if twice else ("duplicate_key",)
     if src.count("{", pos, end) + src.count("[", pos, end) > MAX_DEPTH and depth(value) > MAX_DEPTH:
         raise NotStrict("too deep")
     if _may_hold_surrogates(src, pos, end):
         cleaned = _cleaned(value)
-        return Read(cleaned, end, ("lone_surrogates",) if cleaned != value else (), tuple(twice))
-    return Read(value, end, (), tuple(twice))
+        repairs += ("lone_surrogates",) if cleaned != value else ()
+        value = cleaned
+    return Read(value, end, repairs, tuple(twice))
+
+
+def _decoded(src: str, pos: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
+    try:
+        return decoder.raw_decode(src, pos)
+    except RecursionError:
+        raise NotStrict("too deep") from None
+    except ValueError as error:
+        raise NotStrict(str(error)) from None
 
 
 def depth(value: Any) -> int:

@@ -22,7 +22,10 @@ _FUNCTION_STARTS = ("<function=", "<function name", "<invoke")
 def is_wrapper(mark: str) -> bool:
     """Whether calls stand behind the mark."""
     return (
-        mark in markers.TAGS or mark in markers.TOKENS or mark == markers.FUNCTOOLS or mark.startswith(_FUNCTION_STARTS)
+        mark in markers.TAGS
+        or mark in markers.TOKENS
+        or mark in markers.LINE_TOKENS
+        or mark.startswith(_FUNCTION_STARTS)
     )
 
 
