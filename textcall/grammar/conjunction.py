@@ -37,12 +37,20 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """A property that is not listed. name: what its name must fit, () for anything; value: what its value must fit."""
+
+    name: tuple[Part, ...] = ()
+    value: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Members:
-    """The properties of an object. listed: by name, in order. others: what another one may be, None for nothing."""
+    """The properties of an object. listed: by name, in order. others: one of these each, [] for no more."""
 
     listed: Mapping[str, tuple[Part, ...]]
     needed: frozenset[str]
-    others: list[tuple[Part, ...]] | None
+    others: list[Other]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +168,18 @@ class Conjunction:
         said = any("additionalProperties" in schema for schema in self._schemas)
         opened = open_objects or any(_OPENING & set(schema) for schema in self._schemas)
         patterned = any("patternProperties" in schema for schema in self._schemas)
-        others: list[tuple[Part, ...]] | None = None
+        others: list[Other] = []
         if limits and all(len(limit) == 1 for limit in limits):
-            others = [tuple(limit[0] for limit in limits)]
+            alone = [limit[0] for limit in limits]
+            others = [Other(tuple(p for o in alone for p in o.name), tuple(p for o in alone for p in o.value))]
         elif limits:
-            others = None if [] in limits else [(part,) for part in min(limits, key=len)]
+            others = min(limits, key=len)
         elif said or opened:
-            others = [()]
+            others = [Other()]
         elif patterned:
-            others = [(part,) for one in self.parts for part in _patterns(one)]
-        return Members(listed, frozenset(needed), others)
+            others = [other for part in self.parts for other in _patterns(part)]
+        names_fit = tuple(part.at("propertyNames") for part in self.parts if "propertyNames" in part.schema)
+        return Members(listed, frozenset(needed), [Other((*o.name, *names_fit), o.value) for o in others])
 
 
 def _finite(value: Any) -> list[int | float]:
@@ -188,16 +198,20 @@ def _required(schema: Mapping[str, Any]) -> list[str]:
     return required if isinstance(required, list) else []  # a boolean in draft 3
 
 
-def _patterns(part: Part) -> list[Part]:
-    return [part.at("patternProperties", pattern) for pattern in part.schema.get("patternProperties") or ()]
+def _patterns(part: Part) -> list[Other]:
+    found = []
+    for pattern in part.schema.get("patternProperties") or ():
+        inside = part.at("patternProperties", pattern)
+        found.append(Other((Part({"pattern": pattern}, f"{inside.path}#name", said=False),), (inside,)))
+    return found
 
 
-def _others(part: Part) -> list[Part] | None:
+def _others(part: Part) -> list[Other] | None:
     """What one schema lets a property be that it does not list: one of these, None for anything."""
     extra = part.schema.get("additionalProperties", True)
     if extra is True:
         return None
-    return _patterns(part) + ([] if extra is False else [part.at("additionalProperties")])
+    return _patterns(part) + ([] if extra is False else [Other((), (part.at("additionalProperties"),))])
 
 
 def _property(part: Part, name: str) -> list[Part]:
@@ -207,4 +221,4 @@ def _property(part: Part, name: str) -> list[Part]:
     limit = _others(part)
     if limit is None or _patterns(part):  # with patterns it may be any of several: left to validation
         return []
-    return limit or [part.at("additionalProperties")]
+    return [inside for other in limit for inside in other.value] or [part.at("additionalProperties")]

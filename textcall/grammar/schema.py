@@ -18,7 +18,7 @@ from jsonschema.exceptions import SchemaError as InvalidSchema
 from jsonschema.validators import validator_for
 
 from textcall.errors import SchemaError
-from textcall.grammar.conjunction import Conjunction, Part
+from textcall.grammar.conjunction import Conjunction, Other, Part
 from textcall.grammar.library import shared_rules
 from textcall.grammar.numbers import numbers, whole_numbers
 from textcall.grammar.references import References
@@ -66,7 +66,10 @@ ANNOTATIONS = frozenset(
 )
 _BRANCHES = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 _BY_TYPE = {
-    "object": frozenset({"properties", "required", "additionalProperties", "patternProperties"}),
+    "object": frozenset(
+        {"properties", "required", "additionalProperties", "patternProperties"}
+        | {"propertyNames", "minProperties", "maxProperties"}
+    ),
     "array": frozenset({"items", "prefixItems", "additionalItems", "minItems", "maxItems"}),
     "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
@@ -77,6 +80,7 @@ _MOST_RULES = 20_000
 _DEEPEST = 40
 # A conjunct that could not be taken along: whatever it lists must stay possible.
 _LOOSE = Part({"then": True}, "", said=False)
+_A_STRING = Part({"type": "string"}, "#string", said=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,15 +293,26 @@ class Compiler:
                 written.append((f"{literal(compact_json(name) + ':')} {body}", name in members.needed))
             elif name in members.needed:
                 return None
-        others = self._others(list(members.listed), members.others)
-        return members_text(written, others, self._rule)
-
-    def _others(self, names: list[str], options: list[tuple[Part, ...]] | None) -> str | None:
-        bodies = [body for parts in options or () if (body := self._value(parts)) is not None]
-        if not bodies:
+        found = (self._other(list(members.listed), other) for other in members.others)
+        others = list(dict.fromkeys(body for body in found if body is not None))
+        least, most = together.bounds("minProperties", "maxProperties")
+        if most is not None and most < max(least or 0, len(members.needed)):
             return None
-        body = "value" if "value" in bodies else either(bodies)
-        return self._rule(f'{other_name(names, self._rule)} ":" {body}')
+        if least and not written and not others:
+            return None
+        if together.has("minProperties") and written and (least or 0) > max(1, len(members.needed)):
+            statuses["minProperties"] = "approximated"
+        if together.has("maxProperties") and written:
+            statuses["maxProperties"] = "checked after"
+        if together.has("propertyNames") and members.listed:
+            statuses["propertyNames"] = "approximated"
+        return members_text(written, self._rule(either(others)) if others else None, self._rule, least or 0, most)
+
+    def _other(self, names: list[str], other: Other) -> str | None:
+        """One property that is not listed. A name that must fit a pattern may be a listed one: validation says so."""
+        value = self._value(other.value)
+        name = self._value((*other.name, _A_STRING)) if other.name else other_name(names, self._rule)
+        return None if value is None or name is None else f'{name} ":" {value}'
 
     def _array(self, together: Conjunction, statuses: dict[str, Status]) -> str | None:
         least, most = together.bounds("minItems", "maxItems")

@@ -113,17 +113,36 @@ def items_text(prefix: Sequence[str], tail: str | None, least: int, most: int | 
     return f'"[" {more} "]"' if more else '"[" "]"'
 
 
-def members_text(members: Sequence[tuple[str, bool]], others: str | None, new_rule: NewRule) -> str:
-    """An object: members in order, each (text, needed), then any number of `others`. Linear in their number."""
+def members_text(
+    members: Sequence[tuple[str, bool]], others: str | None, new_rule: NewRule, least: int = 0, most: int | None = None
+) -> str:
+    """An object: members in order, each (text, needed), then any number of `others`. Linear in their number.
+
+    least, most: how many there are in all; beside members only whether `least` is zero counts.
+    """
+    if not members:
+        return f'"{{" {_list_of(others, least, most)} "}}"' if others else '"{" "}"'
     # first: the members from here on where none was written before; more: where one was
-    first = f'({others} ("," {others})*)?' if others else ""
     more = f'("," {others})*' if others else ""
+    none = "" if least else _EMPTY
+    first = _alternatives(f"{others} {more}" if others else "", none) if others else ""
     for body, needed in reversed(members):
         rest = new_rule(more) if more else ""
         taken, added = f"{body} {rest}".rstrip(), f'"," {body} {rest}'.rstrip()
-        first = taken if needed else f"{taken} | {new_rule(first) if first else _EMPTY}"
-        more = added if needed else f"{added} | {rest or _EMPTY}"
-    return f'"{{" ({first}) "}}"' if first else '"{" "}"'
+        first = taken if needed else _alternatives(taken, new_rule(first) if first else none)
+        more = added if needed else _alternatives(added, rest or _EMPTY)
+    return f'"{{" ({first}) "}}"'
+
+
+def _alternatives(*bodies: str) -> str:
+    return " | ".join(filter(None, bodies))
+
+
+def _list_of(item: str, least: int, most: int | None) -> str:
+    if most == 0:
+        return _EMPTY
+    later = counted(f'("," {item})', max(least - 1, 0), None if most is None else most - 1)
+    return f"{item} {later}" if least else f"({item} {later})?"
 
 
 def other_name(names: Iterable[str], new_rule: NewRule) -> str:
