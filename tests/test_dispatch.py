@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -151,6 +153,7 @@ EXCEPTIONS: list[tuple[BaseException, str]] = [
     (KeyError("k"), "KeyError: 'k'"),
     (ValueError("\ud800 下"), "ValueError: ? 下"),
     (Mute(), "Mute"),
+    (KeyboardInterrupt(), "KeyboardInterrupt"),
     (SystemExit(3), "SystemExit: 3"),
     (StopIteration(1), "StopIteration: 1"),
     (MemoryError(), "MemoryError"),
@@ -249,6 +252,23 @@ def test_ctrl_c_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(lambda: 1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there os.kill ends the process")
+def test_ctrl_c_while_a_tool_runs_passes_through_at_once() -> None:
+    release = threading.Event()
+
+    def interrupted() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        release.wait(20)
+
+    started = time.perf_counter()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(interrupted, timeout=20)
+        assert time.perf_counter() - started < 10
+    finally:
+        release.set()
 
 
 def test_async_tools_run_to_their_end() -> None:
