@@ -1,4 +1,4 @@
-"""What stands on a line, in a fence or in a wrapper: JSON values one after the other, and the call forms beside JSON."""
+"""What stands on a line, in a fence or in a wrapper: JSON values one after the other, and the forms beside JSON."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def function(c: Cursor, pos: int) -> Body | None:
 
 
 def _parameters(c: Cursor, pos: int) -> tuple[dict[str, str], int, list[str]]:
-    """Pairs of a key and its raw text: one line break at either end is layout. The schema decides what the text means."""
+    """Pairs of a key and its raw text; a line break at either end is layout. The schema decides what the text means."""
     arguments: dict[str, str] = {}
     twice: list[str] = []
     while True:

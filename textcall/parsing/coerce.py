@@ -49,9 +49,9 @@ def _mend(validator: Validator, made: dict[str, Any], error: ValidationError, ch
     path = tuple(error.absolute_path)
     if not path or path in changed or error.validator not in ("type", "anyOf", "oneOf", "enum", "const"):
         return False
-    parent = made
+    parent: Any = made
     for step in path[:-1]:
-        parent = parent[step]  # type: ignore[index]  # a path into JSON: objects by key, arrays by index
+        parent = parent[step]
     if error.instance is None and isinstance(parent, dict) and _may_be_left_out(validator, made, parent, path):
         changed.append(path)
         return True
@@ -62,7 +62,7 @@ def _mend(validator: Validator, made: dict[str, Any], error: ValidationError, ch
             fitting.append(candidate)
     if len(fitting) != 1:
         return False
-    parent[path[-1]] = fitting[0]  # type: ignore[index]
+    parent[path[-1]] = fitting[0]
     changed.append(path)
     return True
 
@@ -97,7 +97,7 @@ def _candidates(value: Any, error: ValidationError) -> Iterator[Any]:
 
 
 def typed(validator: Validator, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Texts that stood between tags, without quotes, as the values that the schema allows; text where it allows text only."""
+    """Texts that stood between tags, as the values that the schema allows; as text where it allows nothing else."""
     schema = validator.schema if isinstance(validator.schema, Mapping) else {}
     properties = schema.get("properties", {})
     made: dict[str, Any] = dict(arguments)
@@ -127,7 +127,7 @@ def _from_text(text: str, wanted: set[str]) -> Iterator[Any]:
         if (
             read.end == len(text.strip())
             and not read.duplicates
-            and "array object".split()[isinstance(read.value, dict)] in wanted
+            and ["array", "object"][isinstance(read.value, dict)] in wanted
         ):
             yield read.value
 

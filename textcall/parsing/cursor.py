@@ -42,7 +42,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What stands in a place: calls, where they end, what was mended, keys that came twice, values that are no calls."""
+    """What stands in a place: calls, their end, what was mended, keys that came twice, how many values are no calls."""
 
     calls: tuple[Shaped, ...]
     end: int
@@ -78,9 +78,9 @@ class Rules(Protocol):
         ...
 
 
-@lru_cache(maxsize=8)
-def _options(final: bool, strict: bool, quotes: bool) -> Options:
-    return Options(final=final, strict=strict, quotes=quotes)
+@lru_cache(maxsize=16)
+def _options(final: bool, cut: bool, strict: bool, quotes: bool) -> Options:
+    return Options(final=final, cut=cut, strict=strict, quotes=quotes)
 
 
 class Cursor:
@@ -119,7 +119,7 @@ class Cursor:
     @property
     def options(self) -> Options:
         """How JSON is to be read here."""
-        return _options(self.final, self.rules.strict, self.restarts > 0)
+        return _options(self.final, self.length, self.rules.strict, self.restarts > 0)
 
     def span(self, start: int, end: int) -> Span:
         """Positions in `buf` as positions in the reply."""
@@ -204,7 +204,7 @@ class Cursor:
         self.text(end)
         self.line_start = self.buf[end - 1] == "\n"
 
-    def calls(self, at: int, end: int, body: Body, place: str, how: tuple[str, ...] = ()) -> list[Segment]:
+    def calls(self, at: int, end: int, body: Body, place: str, how: tuple[str, ...] = ()) -> None:
         """The calls of a body, that were found at `at` and reach to `end`."""
         self.pos = at
         span, source = self.span(at, end), self.buf[at:end]
@@ -246,7 +246,7 @@ class Cursor:
         self.ticks = 0
 
     def failed(self, error: Broken, end: int) -> int:
-        """Where to go on behind a value that cannot be read and seems to end at `end`; bounds how often text is read twice."""
+        """Where to go on behind a value that cannot be read and ends at `end`; bounds how often text is read twice."""
         again = error.pos > end
         if again and self.restarts <= 1:
             line = self.buf.find("\n", error.pos)
@@ -258,7 +258,7 @@ class Cursor:
         return end
 
     def meant_as_call(self, source: str, error: Broken) -> bool:
-        """Whether text that cannot be read was meant as a call; where the reply was cut, its first letters are enough."""
+        """Whether text that cannot be read was meant as a call; where the reply was cut, its first letters do."""
         if error.incomplete and self.length:
             squeezed = re.sub(r"\s", "", source[:40])
             if squeezed and _OPENING.startswith(squeezed):

@@ -1,8 +1,8 @@
 """What stands between the quotes of a string, decoded: JSON's escapes, and those that models write instead.
 
 Rule: a backslash is repaired only where one reading exists. A string with an escape that JSON does not know was never
-escaped for JSON, so its backslashes are meant as they stand (a path, a regular expression, LaTeX), unless something else
-in it says the contrary.
+escaped for JSON, so its backslashes are meant as they stand (a path, a regular expression, LaTeX), unless something
+else in it says the contrary.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _check_one_reading(body: str, found: set[str]) -> None:
         raise TwoReadings("some backslashes are doubled and some are not; double every one that is meant as it stands")
     if found & {"n", "r", "t"} and not found & {"b", "f"}:
         raise TwoReadings(
-            r"\n, \r or \t beside an escape that JSON does not know; double the backslashes that are meant as they stand"
+            r"\n, \r or \t beside an escape that JSON does not know; double the backslashes that are meant"
         )
 
 

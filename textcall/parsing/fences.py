@@ -27,9 +27,9 @@ def opening(c: Cursor, at: int) -> Fence | bool:
         return False
     marks = match["marks"]
     language = (match["info"].split() or [""])[0].lower()
-    if language in markers.CALL_FENCES and not c.rules.strict and not c.is_inside() and c.restarts > 0:
-        if _calls(c, at, match.end(), marks, language):
-            return True
+    may_call = language in markers.CALL_FENCES and not c.rules.strict and not c.is_inside() and c.restarts > 0
+    if may_call and _calls(c, at, match.end(), marks, language):
+        return True
     _pass(c, match.end())
     return (marks[0], len(marks))
 

@@ -37,7 +37,7 @@ class Shaped:
 def shaped(value: Any, names: Collection[str], *, wrapped: bool, level: int = 0) -> tuple[Shaped, ...] | None:
     """The calls that a value holds, or None where it is something else.
 
-    names: the names of the tools. wrapped: whether it stands in a wrapper that only calls stand in; then less is enough.
+    names: the names of the tools. wrapped: whether it stands in a wrapper for calls; then less is enough.
     """
     if level > _MAX_NESTED:
         return None
@@ -116,7 +116,7 @@ def _certainly_a_call(value: Mapping[str, Any], name_key: str, args_key: str) ->
 def _without_arguments(
     value: Mapping[str, Any], name_key: str, names: Collection[str], *, wrapped: bool
 ) -> Shaped | None:
-    """`{"tool":"x"}`: a call in a wrapper; elsewhere it says that the arguments are missing, where the name is a tool's."""
+    """`{"tool":"x"}`: a call in a wrapper; elsewhere one whose arguments are missing, where the name is a tool's."""
     name: str = value[name_key]
     if name not in names:
         return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from textcall.block import ARGS_ALIASES, ARGS_KEY, NAME_ALIASES, NAME_KEY, REPLY_TEXT, Convention, Shape, render_call
 from textcall.messages import Problem, Span, ToolCall
-from textcall.parsing.coerce import coerce, typed
+from textcall.parsing.coerce import Path, coerce, typed
 from textcall.parsing.forms import Shaped, shaped
 from textcall.parsing.validate import Described, is_valid, not_an_object, problem_of, unknown_tool, validator_of
 
@@ -129,9 +129,7 @@ class Judge:
     def _checked(
         self, tool: Described, arguments: Mapping[str, Any], how: tuple[str, ...], span: Span
     ) -> ToolCall | Problem:
-        made, changed = dict(arguments), ()
-        if not self.strict:
-            made, changed = self._fitted(tool, arguments)
+        made, changed = (dict(arguments), ()) if self.strict else self._fitted(tool, arguments)
         problem = problem_of(tool, made, span) if changed or not is_valid(tool, made) else None
         if problem is not None:
             return problem_of(tool, arguments, span) or problem
@@ -139,7 +137,7 @@ class Judge:
         return ToolCall(self.ids(), tool.name, made, how or ("strict",), span)
 
     @staticmethod
-    def _fitted(tool: Described, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    def _fitted(tool: Described, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Path, ...]]:
         if is_valid(tool, arguments) and not _has_whole_float(arguments):
             return dict(arguments), ()
         return coerce(validator_of(tool), arguments)
@@ -159,28 +157,12 @@ class Judge:
         found = []
         for match in _mention(tuple(self.tools)).finditer(text):
             name = match["quoted"] or match["tag"]
-            message = f"A call of {name} stands inside other text, so it was not run. To run it, write it alone on its line: {EXAMPLE}"
-            found.append(
-                Problem("not_a_call", message.replace("NAME", name), "", (start + match.start(), start + match.end()))
-            )
+            alone = render_call(name, {})
+            message = f"A call of {name} stands inside other text and was not run. To run it, write it alone: {alone}"
+            found.append(Problem("not_a_call", message, "", (start + match.start(), start + match.end())))
             if len(found) >= _MAX_MENTIONS:
                 break
         return found
-
-
-EXAMPLE = render_call("NAME", {})
-
-
-def canonical(judge: Judge, value: Any) -> Shaped | None:
-    """The call in a value that is written exactly as the prompt asks; None for every other."""
-    if not _is_canonical(value) or value[NAME_KEY] not in judge.tools:
-        return None
-    return Shaped(value[NAME_KEY], value[ARGS_KEY])
-
-
-def renumbered(problem: Problem, span: Span | None) -> Problem:
-    """The same problem somewhere else."""
-    return replace(problem, span=span)
 
 
 def _is_canonical(value: Any) -> bool:

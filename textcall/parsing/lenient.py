@@ -61,7 +61,7 @@ class Broken(ValueError):
         self.kind = kind
 
 
-class NeedMore(Exception):  # noqa: N818  no error: the next piece of the text decides
+class NeedMore(Exception):
     """The text may go on, and what follows decides."""
 
 
@@ -69,15 +69,17 @@ class NeedMore(Exception):  # noqa: N818  no error: the next piece of the text d
 class Options:
     """final: whether the text ends where `src` does; where not, NeedMore is raised whenever more of it could decide.
 
-    strict: no repair. quotes: whether to try what unescaped quotes could mean, which takes time.
+    cut: whether the text ends there because it was cut; then nothing unfinished is mended. strict: no repair. quotes:
+    whether to try what unescaped quotes could mean, which takes time.
     """
 
     final: bool = True
+    cut: bool = False
     strict: bool = False
     quotes: bool = True
 
 
-def read(src: str, pos: int = 0, *, stops: tuple[str, ...] = (), options: Options = Options()) -> Read:  # noqa: B008
+def read(src: str, pos: int = 0, *, stops: tuple[str, ...] = (), options: Options = Options()) -> Read:
     """The JSON value at `pos`. stops: texts that end it like its end does (a closing tag, a fence). Raises Broken."""
     final = options.final
     try:
@@ -85,7 +87,7 @@ def read(src: str, pos: int = 0, *, stops: tuple[str, ...] = (), options: Option
     except NotStrict as error:
         if options.strict:
             _strict_only(src, pos, error, final=final)
-    reader = _Reader(src, final, stops)
+    reader = _Reader(src, final, stops, cut=options.cut)
     try:
         value, end = reader.value(pos, 0)
     except Broken as error:
@@ -131,9 +133,10 @@ def skip_blanks(src: str, pos: int) -> int:
 class _Reader:
     """One pass over one value. Every method takes a position and returns the value with the position behind it."""
 
-    def __init__(self, src: str, final: bool, stops: tuple[str, ...]) -> None:
+    def __init__(self, src: str, final: bool, stops: tuple[str, ...], *, cut: bool = False) -> None:
         self.src = src
         self.final = final
+        self.cut = cut
         self.stops = stops
         self.repairs: list[str] = []
         self.duplicates: list[str] = []
@@ -194,6 +197,8 @@ class _Reader:
                 raise NeedMore
             if isinstance(value, int | float) and not isinstance(value, bool):
                 raise Broken(pos, "the text ended behind a number, which may be cut", incomplete=True)
+            if self.cut and pos >= len(self.src):
+                self.ended(pos, "the text ended before the value was closed")
             self.repairs.append("missing_closers")
             return pos, True
         char = self.src[pos]

@@ -1,7 +1,8 @@
 """The marks by which models set calls, thoughts, turns and ends apart from their text.
 
-Which family writes what: `<tool_call>` Qwen, Hermes, GLM; `[TOOL_CALLS]` Mistral; `<|python_tag|>` Llama; `functools` Phi;
-`<|tool_call_start|>` LFM2; `<|START_ACTION|>` Command R; `<|tool_call_begin|>` Kimi; `<｜tool▁call▁begin｜>` DeepSeek.
+Which family writes what: `<tool_call>` Qwen, Hermes, GLM; `[TOOL_CALLS]` Mistral; `<|python_tag|>` Llama; `functools`
+Phi; `<|tool_call_start|>` LFM2; `<|START_ACTION|>` Command R; `<|tool_call_begin|>` Kimi; `<｜tool▁call▁begin｜>`
+DeepSeek.
 """
 
 from __future__ import annotations
@@ -88,13 +89,9 @@ ROLE_TAGS = (
     "<function_result>",
     "<observation>",
 )
-ROLE_WORDS = re.compile(
-    r"(?:Observation|Tool (?:result|response|output)s?|Function (?:result|response|output)|User|Human|观察(?:结果)?|工具结果)\s*[:：]",
-    re.IGNORECASE,
-)
-INVENTED = re.compile(
-    r"(?:Observation|Tool (?:result|response|output)s?|观察(?:结果)?|工具结果)\s*[:：]", re.IGNORECASE
-)
+_RESULT = r"Observation|Tool (?:result|response|output)s?|Function (?:result|response|output)|观察(?:结果)?|工具结果"
+ROLE_WORDS = re.compile(rf"(?:{_RESULT}|User|Human)\s*[:：]", re.IGNORECASE)
+INVENTED = re.compile(rf"(?:{_RESULT})\s*[:：]", re.IGNORECASE)
 # Marks of a template around the text that say nothing.
 NOISE = (
     "<|channel|>final<|message|>",

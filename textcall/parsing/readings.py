@@ -1,7 +1,7 @@
 """Unescaped quotes inside strings: every way to read the text, and the way itself where it is the only one.
 
-`{"text": "log("low")"}` has one reading: only the last quote can end the string. `{"a": "3/8" wide", "b": "x"}` has two,
-for all from `3/8` to `x` could be the text of `a`; nothing is guessed then.
+`{"text": "log("low")"}` has one reading: only the last quote can end the string. `{"a": "3/8" wide", "b": "x"}` has
+two, for all from `3/8` to `x` could be the text of `a`; nothing is guessed then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _QUOTES = re.compile(r'["“”\n]')  # a key that holds one of these is none
 _MAX_LEVEL = 30
 
 
-class _GiveUp(Exception):  # noqa: N818
+class _GiveUp(Exception):
     """Too many ways to try."""
 
 

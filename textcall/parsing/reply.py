@@ -1,4 +1,4 @@
-"""A reply, read: what is meant for the user, what the model thought, which calls it holds, and what is wrong with it."""
+"""A reply, read: what is meant for the user, what the model thought, which calls it holds, what is wrong with it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _canonical(text: str, judge: Judge) -> Parsed | None:
 
 
 class Prose:
-    """Pieces of text, put together as they come: without blanks at either end, a blank line where something was cut out."""
+    """Pieces of text, put together as they come: no blanks at either end, a blank line where something was cut out."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -226,7 +226,9 @@ class Reading:
     def _role_problem(self) -> Iterator[Problem]:
         scanner = self.scanner
         if scanner.ended == "role" or (scanner.ended and scanner.went_on):
-            message = "The reply went on with a turn or a tool result that you made up; all of that was ignored. Stop after a call."
+            message = (
+                "The reply went on with a turn or a tool result that you made up; that was ignored. Stop after a call."
+            )
             yield Problem("role_confusion", message, "", (scanner.ended_at, scanner.cursor.base))
 
 

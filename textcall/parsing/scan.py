@@ -3,8 +3,8 @@
 A call stands alone on its line(s), in a fence meant for calls, or in a known wrapper. Inside a sentence, inline code, a
 quotation, a fence of another language, a think block, a string, or behind an invented tool result it is text.
 
-Every decision is made once, and only when nothing that may follow could change it; so the segments of a text are the same
-however it was cut into pieces. Where more text could decide, `NeedMore` stops the scan until there is more.
+Every decision is made once, and only when nothing that may follow could change it; so the segments of a text are the
+same however it was cut into pieces. Where more text could decide, `NeedMore` stops the scan until there is more.
 """
 
 from __future__ import annotations

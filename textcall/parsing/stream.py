@@ -75,7 +75,7 @@ class StreamParser:
         return self._reading.parsed()
 
     def _is_time(self, text: str) -> bool:
-        """Whether to look at the held text again: always while it is short, else when it may have ended or has grown."""
+        """Whether to look at the held text again: always while it is short, else if it may have ended or has grown."""
         held = len(self._reading.scanner.cursor.buf)
         return held < _SMALL or self._new_length * 8 > held or _ENDS_VALUE.search(text) is not None
 

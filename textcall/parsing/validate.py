@@ -101,7 +101,7 @@ def _errors(tool: Described, arguments: Mapping[str, Any]) -> Iterator[Validatio
 def _said(error: ValidationError, tool: Described) -> str:
     where = _pointer(error)
     shown = f"argument {where[1:]}" if where else "the arguments"
-    rule, wanted = str(error.validator), error.validator_value
+    rule, wanted = str(error.validator), _wanted(error)
     if rule == "required":
         return _missing(error, where)
     if rule == "additionalProperties" and isinstance(error.instance, Mapping) and wanted is False:
@@ -114,14 +114,24 @@ def _said(error: ValidationError, tool: Described) -> str:
     if rule == "type":
         return f"{shown} must be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}; {got}"
     if rule in ("anyOf", "oneOf"):
-        return f"{shown} fits {'none' if error.context else 'more than one'} of what is allowed: {_branches(wanted)}; {got}"
+        return f"{shown} must fit {'one' if rule == 'oneOf' else 'any'} of: {_branches(wanted)}; {got}"
     if rule == "format":
         return f"{shown} must be a {wanted}; {got}"
     return f"{shown}: {error.message[:_SHOWN_TEXT]}"
 
 
+def _wanted(error: ValidationError) -> Any:
+    """What the keyword says that was not met."""
+    return error.validator_value
+
+
+def _given(error: ValidationError) -> Any:
+    """The value that does not fit."""
+    return error.instance
+
+
 def _missing(error: ValidationError, where: str) -> str:
-    names = [name for name in error.validator_value if name not in error.instance]
+    names = [name for name in _wanted(error) if name not in _given(error)]
     what = "arguments" if len(names) > 1 else "argument"
     return f"missing required {what} {', '.join(names)}{f' of {where[1:]}' if where else ''}"
 
@@ -129,7 +139,7 @@ def _missing(error: ValidationError, where: str) -> str:
 def _unknown(error: ValidationError, where: str, tool: Described) -> str:
     schema = error.schema if isinstance(error.schema, Mapping) else {}
     known = schema.get("properties", {})
-    names = [name for name in error.instance if name not in known]
+    names = [name for name in _given(error) if name not in known]
     hint = (
         " (put the arguments directly into the object)"
         if not where and {"properties", "parameters", tool.name} & {*names}
