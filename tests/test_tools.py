@@ -90,6 +90,7 @@ SCHEMAS: list[dict[str, Any]] = [
     DRAFT_4,
     {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "definitions": {"a": {}}},
     {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": ["object", "null"]},
+    {"$schema": "https://example.org/a-draft-of-its-own", "type": "object"},
     {"properties": {"a": {"type": "string"}}},
     {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}},
 ]
@@ -124,7 +125,9 @@ NO_SCHEMAS: list[tuple[Any, str]] = [
     ({**DRAFT_4, "$schema": "https://json-schema.org/draft/2020-12/schema"}, "at /properties/n/exclusiveMinimum"),
     ({"type": "array"}, "must describe an object, not 'array'"),
     ({"type": ["string", "null"]}, "must describe an object"),
-    ({"$schema": ["x"]}, "no JSON Schema"),
+    ({"$schema": ["x"]}, "at /$schema"),
+    ({"$schema": 1}, "at /$schema"),
+    ({"$schema": None}, "at /$schema"),
     ({"type": "object", "default": {1}}, "no JSON Schema"),
     ({"type": "object", "default": float("nan")}, "no JSON Schema"),
     ({"type": "object", "default": date(2026, 1, 1)}, "no JSON Schema"),
@@ -133,7 +136,7 @@ NO_SCHEMAS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "said"), NO_SCHEMAS, ids=lambda value: str(value)[:40] if value else "")
+@pytest.mark.parametrize(("schema", "said"), NO_SCHEMAS, ids=[said for _, said in NO_SCHEMAS])
 def test_what_is_no_schema_of_an_object_is_refused(schema: Any, said: str) -> None:
     with pytest.raises(SchemaError, match="the parameters of 'a' ") as caught:
         Tool(name="a", parameters=schema)

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 import pydantic
 from jsonschema.exceptions import SchemaError as InvalidSchema
-from jsonschema.validators import validator_for
+from jsonschema.validators import Draft202012Validator, validator_for
 
 from textcall.docstring import described
 from textcall.errors import SchemaError, ToolsError, UsageError
@@ -291,8 +291,12 @@ def _object_schema(name: str, parameters: Any) -> Mapping[str, Any]:
         return {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         raise SchemaError(f"the parameters of {name!r} are no JSON Schema but {type(parameters).__name__}")
+    if not isinstance(parameters.get("$schema", ""), str):
+        raise SchemaError(
+            f"the parameters of {name!r} are no valid JSON Schema at /$schema: the draft's name is no text"
+        )
     try:
-        validator_for(parameters).check_schema(dict(parameters))
+        validator_for(parameters, default=Draft202012Validator).check_schema(dict(parameters))
         json.dumps(parameters, allow_nan=False)
     except InvalidSchema as error:
         path = "/" + "/".join(str(part) for part in error.absolute_path)
