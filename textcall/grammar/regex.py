@@ -2,7 +2,8 @@
 
 The dialect is ECMA-262's, with the spellings of Python's `re` that do not clash with it. What no grammar can say is
 left out, which makes the expression match more, never less, and `Regex.exact` false: look-arounds, word boundaries, an
-anchor in the middle, back-references. `\\d` is ASCII, as in ECMA-262; `\\w` takes letters of any script, as in `re`.
+anchor in the middle, back-references. `\\d` is ASCII and `$` the very end, as in ECMA-262; `\\w` takes letters of any
+script, as in `re`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _WORD = _ranges(
 _DOT: Ranges = ((0, 9), (11, LAST))
 
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})[?+]?")
+_COUNT = re.compile(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
 _GROUP = re.compile(r"\(\?(?:(:)|(=|!|<=|<!)|P?<([A-Za-z_$][\w$]*)>|(#[^)]*)|P=(\w+))|\(")
 _CODE = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|c([A-Za-z])|(0)(?!\d)")
 _PROPERTY = re.compile(r"[pP]\{[^}]*\}")
@@ -203,8 +205,8 @@ class _Reader:
             return self._class()
         if char == "\\":
             return self._escape()
-        if char in "*+?" or (char == "{" and _QUANTIFIER.match(self._text, self._at - 1)):
-            raise _UnreadableError  # nothing to repeat
+        if char in "*+?" or (char == "{" and _COUNT.match(self._text, self._at - 1)):
+            raise _UnreadableError  # nothing to repeat; or {,n}: a count in `re`, plain text in ECMA-262
         return Chars(((ord(char), ord(char)),))
 
     def _group(self) -> Node:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from jsonschema import FormatChecker
 from jsonschema.exceptions import SchemaError as InvalidSchema
 from jsonschema.validators import validator_for
 
@@ -22,6 +23,7 @@ from textcall.grammar.conjunction import Conjunction, Other, Part
 from textcall.grammar.library import shared_rules
 from textcall.grammar.numbers import numbers, whole_numbers
 from textcall.grammar.references import References
+from textcall.grammar.regex import read_regex
 from textcall.grammar.strings import string_rule
 from textcall.grammar.terms import (
     constant,
@@ -120,12 +122,23 @@ def check_schema(schema: Any) -> None:
     if isinstance(schema, Mapping) and not isinstance(schema.get("$schema", ""), str):
         raise SchemaError("not a valid JSON Schema at /$schema: it is the address of a draft, a string")
     try:
-        validator_for(schema).check_schema(cast(Any, schema))
+        _check(schema)
     except InvalidSchema as error:
         path = "/".join(["", *(str(part) for part in error.absolute_path)])
         raise SchemaError(f"not a valid JSON Schema at {path or 'the top'}: {error.message}") from error
     except RecursionError as error:
         raise SchemaError("the JSON Schema is nested too deeply to be read") from error
+
+
+def _check(schema: Any) -> None:
+    """jsonschema tries patterns with Python's `re`, which does not know all that ECMA-262 does."""
+    draft = cast(Any, validator_for(schema))
+    try:
+        draft.check_schema(schema)
+    except InvalidSchema as error:
+        if error.validator != "format" or read_regex(str(error.instance)) is None:
+            raise
+        draft.check_schema(schema, format_checker=FormatChecker(formats=()))
 
 
 @dataclass(slots=True)
