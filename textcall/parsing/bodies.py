@@ -56,7 +56,7 @@ def values(c: Cursor, pos: int, *, stops: tuple[str, ...], wrapped: bool, on_lin
         pos = pos if on_line else skip_blanks(c.buf, pos)
         c.need(pos >= len(c.buf))
         if not starts_value(c.buf, pos) or (others and on_line):
-            end = found.end if others and on_line else pos
+            end = pos if on_line and not others else found.end
             return Body(tuple(calls), end, tuple(dict.fromkeys(repairs)), tuple(duplicates), others)
 
 

@@ -12,15 +12,14 @@ from textcall.block import NAME_KEY, render_call
 from textcall.messages import Problem, Span
 from textcall.parsing.forms import Shaped
 from textcall.parsing.lenient import Broken, NeedMore, Options
+from textcall.parsing.passage import Passage
 
 MAX_RESTARTS = 16  # failed candidates whose text is looked at again; bounds the time on any text
 EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
 _OPENING = f'{{"{NAME_KEY}":"'
-_OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“‘«「]\s*\Z")
 _BLANK_LINE = re.compile(r"(?:^|\n)[ \t\r]*\n")
 MAX_FAILURES = 4000  # candidates that were none; behind them nothing is looked for any more
 _REFUSED_COUNTS = 40  # a refused call costs more than a line that only looked like one
-_KEPT = 80  # code points of a paragraph that are kept
 
 Kind = Literal["text", "reply", "thought", "calls", "refused", "restart", "dropped"]
 
@@ -86,8 +85,8 @@ def _options(final: bool, cut: bool, strict: bool, quotes: bool) -> Options:
 class Cursor:
     """The text that came so far, less what was taken, and what must be known of the part that was.
 
-    paragraph: the end of the paragraph's text. ticks: how many backticks it has. inside: it opened a structure or a
-    quotation that goes on. quoted: the line is a block quote. begun: something came before. called: a call did.
+    passage: the paragraph's text so far. inside: it opened a structure or a quotation that goes on. quoted: the line is
+    a block quote. begun: something came before. called: a call did.
     invented: a tool result was made up before any call.
     """
 
@@ -106,8 +105,7 @@ class Cursor:
         self.invented = False
         self.inside = False
         self.quoted = False
-        self.paragraph = ""
-        self.ticks = 0
+        self.passage = Passage()
         self.restarts = MAX_RESTARTS
         self.failures = 0
 
@@ -159,16 +157,16 @@ class Cursor:
         self.pos = end
 
     def plain(self, end: int) -> None:
-        """Whole lines of text without a backtick: only the last paragraph of them matters for what follows."""
-        if _BLANK_LINE.search(self.buf, max(self.pos - 1, self.kept), end):
+        """Whole lines of text that hold no mark: only the last paragraph of them matters for what follows."""
+        start = self.pos
+        blanks = list(_BLANK_LINE.finditer(self.buf, max(start - 1, self.kept), end))
+        if blanks:
             self.new_paragraph()
-        tail = self.buf[max(self.pos, end - _KEPT) : end]
-        last = tail[tail.rstrip("\n").rfind("\n\n") + 1 :]
-        self.begun = self.begun or bool(tail.strip()) or bool(self.buf[self.pos : end].strip())
-        if last.strip() or self.paragraph:
-            self.paragraph = (self.paragraph + last)[-_KEPT:]
-        if tail.endswith("\n\n"):
-            self.new_paragraph()
+            start = max(start, blanks[-1].end())
+        text = self.buf[start:end]
+        if text.strip():
+            self.passage.add(text)
+        self.begun = self.begun or bool(self.buf[self.pos : end].strip())
         self.pos = end
 
     def _line(self, start: int, end: int) -> int:
@@ -178,26 +176,15 @@ class Cursor:
                 self.new_paragraph()
             return end
         self.begun = True
-        self.paragraph = (self.paragraph + text)[-_KEPT:]
-        self.ticks += text.count("`")
+        self.passage.add(text)
         self.line_start = text.endswith("\n")
         self.quoted = self.quoted and not self.line_start
         return end
 
     def new_paragraph(self) -> None:
         """What was open in the paragraph before does not matter any more."""
-        self.paragraph = ""
-        self.ticks = 0
+        self.passage = Passage()
         self.inside = False
-
-    def is_inside(self) -> bool:
-        """Whether the paragraph's text so far opened something that goes on: a bracket, a quotation, inline code."""
-        before = self.paragraph.rstrip()
-        return bool(before) and (self.ticks % 2 == 1 or before[-1] in "[{(=`" or self.after_quote())
-
-    def after_quote(self) -> bool:
-        """Whether the paragraph's text so far ends with an opening quotation mark."""
-        return _OPENING_QUOTE.search(self.paragraph) is not None
 
     def mention(self, end: int) -> None:
         """A mark or a value that is only text here, and the line goes on behind it."""
@@ -242,8 +229,7 @@ class Cursor:
         """The line goes on behind something that is no text."""
         self.line_start = False
         self.begun = True
-        self.paragraph = ""
-        self.ticks = 0
+        self.passage = Passage()
 
     def failed(self, error: Broken, end: int) -> int:
         """Where to go on behind a value that cannot be read and ends at `end`; bounds how often text is read twice."""

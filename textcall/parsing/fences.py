@@ -27,7 +27,13 @@ def opening(c: Cursor, at: int) -> Fence | bool:
         return False
     marks = match["marks"]
     language = (match["info"].split() or [""])[0].lower()
-    may_call = language in markers.CALL_FENCES and not c.rules.strict and not c.is_inside() and c.restarts > 0
+    may_call = (
+        language in markers.CALL_FENCES
+        and not c.rules.strict
+        and not c.inside
+        and not c.passage.is_open
+        and c.restarts > 0
+    )
     if may_call and _calls(c, at, match.end(), marks, language):
         return True
     _pass(c, match.end())
@@ -105,6 +111,7 @@ def _body(c: Cursor, pos: int, marks: str, language: str) -> Body | None:
 def _end(c: Cursor, pos: int, marks: str) -> int | None:
     """The end of the closing fence that must follow here; a wrapper's closing mark may stand before it."""
     tail = re.compile(rf"(?:[\s}}\]]|</\w+>)*{re.escape(marks)}{re.escape(marks[0])}*[ \t]*")
+    pos = skip_blanks(c.buf, pos)
     match = tail.match(c.buf, pos)
     if match is not None:
         c.need(match.end() >= len(c.buf))

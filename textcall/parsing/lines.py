@@ -40,7 +40,7 @@ _INNER_STARTS = frozenset(" \t\"'“}],）｝")
 
 def value(c: Cursor, at: int) -> None:
     """An object or a list at the beginning of a line: calls, something refused, or text."""
-    if c.is_inside():
+    if c.passage.is_open:
         c.inside = True
         c.mention(at + 1)
         return
@@ -115,7 +115,7 @@ def _python(c: Cursor, at: int) -> bool:
 def _broken(c: Cursor, at: int, error: Broken) -> None:
     """A value that cannot be read: refused where it was meant as a call, text where not."""
     end = extent(c, at)
-    source = c.buf[at : max(end, min(error.pos, at + 2000))]
+    source = c.buf[at : len(c.buf) if error.incomplete else end]
     end = c.failed(error, end)
     if not c.meant_as_call(source, error):
         c.mention(max(end, at + 1))

@@ -181,6 +181,8 @@ class Scanner:
                 c.mention(end)
                 return
         if self._spoken_of(c, at, mark, line=line):
+            if wrappers.is_wrapper(mark) or mark in markers.NOISE:
+                wrappers.spoken_of(c, end)
             c.mention(end)
         elif mark in markers.ORPHANS:
             self._restart(c, end)
@@ -195,24 +197,24 @@ class Scanner:
                 self.opener, self.closer, self.level = mark, markers.THINK[mark], 1
             c.pos = at
             c.take("dropped", end)
-            c.line_start = line or not c.paragraph
+            c.line_start = line or c.passage.is_empty
 
     @staticmethod
     def _spoken_of(c: Cursor, at: int, mark: str, *, line: bool) -> bool:
         """Whether a mark is only mentioned: in inline code, in a quotation, in the middle of a sentence."""
         if line and mark in markers.CONTROL:
-            return c.ticks % 2 == 1
-        if c.quoted or c.ticks % 2 == 1 or c.after_quote():
+            return c.passage.in_code
+        if c.quoted or c.inside or c.passage.is_open:
             return True
         if line:
             return False
         if mark in markers.ORPHANS:
             end = at + len(mark)
             c.need(len(c.buf) < end + 2)
-            return c.paragraph[-1:] == " " and c.buf[end : end + 1] == " " and c.buf[end + 1 : end + 2].isalnum()
+            return c.passage.tail[-1:] == " " and c.buf[end : end + 1] == " " and c.buf[end + 1 : end + 2].isalnum()
         if mark in markers.THINK:
-            return not mark.startswith("<|") and bool(c.paragraph.strip())
-        return wrappers.is_tag(mark) and wrappers.in_sentence(c)
+            return not mark.startswith("<|") and not c.passage.is_empty
+        return wrappers.is_tag(mark) and c.passage.in_sentence
 
     def _restart(self, c: Cursor, end: int) -> None:
         """A think block closes that was never opened: all before it was thought."""

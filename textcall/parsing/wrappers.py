@@ -12,7 +12,6 @@ from textcall.parsing.cursor import Body, Cursor
 from textcall.parsing.lenient import Broken, skip_blanks
 from textcall.parsing.lines import extent
 
-_SENTENCE_ENDS = '.!?:;…。！？：；)]}>*_|"”)」』~'
 _GOES_ON = re.compile(r"[a-z,;，、；]|[^\W\d_A-Za-z]")
 _BLANKS = re.compile(r"[ \t]*")
 _TAIL = re.compile(r"[\s}\]]*")
@@ -34,12 +33,16 @@ def is_tag(mark: str) -> bool:
     return mark in markers.TAGS or mark.startswith(_FUNCTION_STARTS)
 
 
-def in_sentence(c: Cursor) -> bool:
-    """Whether the line's text so far is a sentence that has not ended."""
-    before = c.paragraph.rstrip(" \t")
-    if not before or before[-1] == "\n" or before[-1] in _SENTENCE_ENDS:
-        return False
-    return ord(before[-1]) < 0x2000 or before[-1].isalnum()  # an emoji ends a sentence as well
+def spoken_of(c: Cursor, end: int) -> None:
+    """A mark that is only text: what it wraps is text as well, to the end of the paragraph."""
+    if c.passage.is_open:
+        c.inside = True
+        return
+    match = _TAIL.match(c.buf, end)
+    at = match.end() if match else end
+    c.need(at >= len(c.buf))
+    if at < len(c.buf) and (c.buf[at] in "{[<" or "\n" in c.buf[end:at]):
+        c.inside = True
 
 
 def wrapper(c: Cursor, at: int, mark: str) -> None:
@@ -90,8 +93,6 @@ def _end(c: Cursor, pos: int, closers: tuple[str, ...], mark: str) -> int | None
         if c.buf.startswith(closer, at):
             end = at + len(closer)
             break
-    if not is_tag(mark):
-        return end
     match = _BLANKS.match(c.buf, end)
     following = match.end() if match else end
     c.need(following >= len(c.buf))

@@ -1,0 +1,84 @@
+"""The text of a paragraph so far, and what it has opened and not closed: inline code, a quotation, a bracket."""
+
+from __future__ import annotations
+
+import re
+
+_KEPT = 80  # code points of the text that are kept
+_MARKS = re.compile(r"`+|\"|[“«「『]|[”»」』]")
+_OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“‘«「『]\s*\Z")
+_CLOSING = frozenset("”»」』")
+
+
+class Passage:
+    """Add text as it comes, in any pieces.
+
+    A run of backticks opens inline code that the next run of the same length closes. A straight quotation mark opens or
+    closes, but one that would open behind a digit is the sign of inches.
+    """
+
+    def __init__(self) -> None:
+        self.tail = ""
+        self._run = 0  # length of the backticks that the text ends with, which may go on
+        self._code = 0  # length of the run that opened inline code
+        self._straight = False
+        self._curly = 0
+
+    def add(self, text: str) -> None:
+        """More text."""
+        before = self.tail[-1:]
+        for match in _MARKS.finditer(text):
+            mark, start = match[0], match.start()
+            if mark[0] == "`":
+                self._close_run(continues=start == 0)
+                self._run += len(mark)
+                if match.end() < len(text):
+                    self._close_run(continues=False)
+                continue
+            self._close_run(continues=False)
+            if mark == '"':
+                self._straight = not (self._straight or (text[start - 1] if start else before).isdigit())
+            else:
+                self._curly = max(0, self._curly + (-1 if mark in _CLOSING else 1))
+        if text and text[0] != "`" and self._run and not text.endswith("`"):
+            self._close_run(continues=False)
+        self.tail = (self.tail + text)[-_KEPT:]
+
+    def _close_run(self, *, continues: bool) -> None:
+        if continues or not self._run:
+            return
+        self._code = self._run if not self._code else 0 if self._run == self._code else self._code
+        self._run = 0
+
+    @property
+    def in_code(self) -> bool:
+        """Whether inline code is open, if no further backtick follows at once."""
+        if self._run:
+            return self._run != self._code
+        return self._code > 0
+
+    @property
+    def in_quotation(self) -> bool:
+        """Whether a quotation is open, or an opening quotation mark comes last."""
+        return self._straight or self._curly > 0 or _OPENING_QUOTE.search(self.tail) is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the text has opened something that goes on behind it."""
+        return self.in_code or self.in_quotation or self.tail.rstrip()[-1:] in ("[", "{", "(", "=")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing but white space."""
+        return not self.tail.strip()
+
+    @property
+    def in_sentence(self) -> bool:
+        """Whether the last line is a sentence that has not ended."""
+        before = self.tail.rstrip(" \t")
+        if not before or before[-1] == "\n" or before[-1] in _SENTENCE_ENDS:
+            return False
+        return ord(before[-1]) < 0x2000 or before[-1].isalnum()  # an emoji ends a sentence as well
+
+
+_SENTENCE_ENDS = frozenset('.!?:;…。！？：；)]}>*"”)」』')
