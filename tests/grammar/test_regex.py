@@ -173,5 +173,22 @@ def test_widths(pattern: str, expected: tuple[int, int | None]) -> None:
     assert widths(found.node) == expected
 
 
+@pytest.mark.parametrize(
+    "pattern", ["^(([a-z]{1,100}){1,100}){1,100}$", "^(.{0,64}@?){1,64}$", "^([a-z]{0,1000}){0,1000}$"]
+)
+def test_counts_of_counts_stay_cheap(pattern: str) -> None:
+    found = read_regex(pattern)
+    assert found is not None and not found.exact
+    grammar = grammar_of(pattern)
+    assert grammar.accepts('"' + "abc" * 20 + '"')
+    state = grammar.advance(grammar.start(), '"' + "abc" * 20)
+    assert state is not None and len(state.stacks) < 400
+
+
+def test_counts_of_what_has_one_length_are_kept() -> None:
+    found = read_regex("^([a-f]{2}:){300}$")
+    assert found is not None and found.exact
+
+
 def test_deep_nesting_is_no_fault() -> None:
     assert read_regex("(" * 5000 + "a" + ")" * 5000) is None

@@ -19,6 +19,7 @@ ANY = Repeat(Chars(((0, LAST),)), 0, None)
 # Anchors on their way through the reader; none is left in what `read_regex` returns.
 _ANCHORS = {"start": Ref("^"), "end": Ref("$")}
 _DEEPEST = 60
+_MOST_PLACES = 256
 Side: TypeAlias = Literal["start", "end"]
 
 
@@ -66,7 +67,8 @@ def read_regex(pattern: str) -> Regex | None:
         return None
     whole = _widened(_widened(tree, "start"), "end")
     node, dropped = _without_anchors(whole)
-    return Regex(node, reader.exact and not dropped)
+    tame, loosened = _tamed(node)
+    return Regex(tame, reader.exact and not dropped and not loosened)
 
 
 def inverted(ranges: Ranges) -> Ranges:
@@ -134,6 +136,35 @@ def _without_anchors(node: Node) -> tuple[Node, bool]:
         flat = [p for one, _ in found for p in (one.parts if isinstance(one, Seq) else (one,))]
         return flat[0] if len(flat) == 1 else Seq(tuple(flat)), any(dropped for _, dropped in found)
     return node, False
+
+
+def _tamed(node: Node) -> tuple[Node, bool]:
+    """`node` without counts of what may have any length, where these multiply, and whether there were any.
+
+    In `([a-z]{1,99}x?){1,99}` every letter may be in any of thousands of places: an automaton would follow them all.
+    """
+    if isinstance(node, Repeat):
+        part, loosened = _tamed(node.part)
+        low, high = widths(part)
+        if low != high and node.most not in (None, 0, 1) and _places(node) > _MOST_PLACES:
+            return Repeat(part, min(node.least, 1), None), True
+        return Repeat(part, node.least, node.most), loosened
+    if isinstance(node, Alt):
+        found = [_tamed(option) for option in node.options]
+        return Alt(tuple(one for one, _ in found)), any(loosened for _, loosened in found)
+    if isinstance(node, Seq):
+        found = [_tamed(part) for part in node.parts]
+        return Seq(tuple(one for one, _ in found)), any(loosened for _, loosened in found)
+    return node, False
+
+
+def _places(node: Node) -> int:
+    """How many places in the pattern, counts written out, a character may be in."""
+    if isinstance(node, Seq | Alt):
+        return sum(map(_places, node.parts if isinstance(node, Seq) else node.options))
+    if isinstance(node, Repeat):
+        return _places(node.part) * max(node.most or node.least, 1)
+    return 1
 
 
 class _UnreadableError(Exception):
