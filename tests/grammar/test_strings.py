@@ -75,6 +75,31 @@ def test_an_unknown_format_is_any_string() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        (r'"\u0041\n\/"', True),
+        (r'"\ud83d\uDE00"', True),
+        (r'"\uD7FF\ue000\uDbFf\udC00"', True),
+        (r'"\ud83d"', False),
+        (r'"\ude00"', False),
+        (r'"\ud83d\u0041"', False),
+        (r'"\u00"', False),
+        (r'"\x"', False),
+        ('"\x1f"', False),
+        ('"\x7f\u2028"', True),
+    ],
+)
+def test_escapes_of_any_string(text: str, taken: bool) -> None:
+    listed = {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "string"}}
+    assert grammar_of({}).accepts(text) is taken
+    assert Grammar(schema_to_gbnf(listed).gbnf).accepts("{" + f"{text}:{text}" + "}") is taken
+
+
+def test_a_pair_of_surrogates_is_one_character() -> None:
+    assert grammar_of({"maxLength": 1}).accepts(r'"\ud83d\ude00"')
+
+
+@pytest.mark.parametrize(
     ("schema", "taken", "refused"),
     [
         ({"minLength": 2, "maxLength": 3}, ["ab", "日本語", '\\"', "😀\n"], ["a", "abcd", ""]),

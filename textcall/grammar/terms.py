@@ -16,7 +16,6 @@ _EMPTY = '""'
 _MOST_NAME_CHARS = 2000
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-_ESCAPE = '"\\\\" (["\\\\/bfnrt] | "u" [0-9a-fA-F]{4})'
 
 NewRule = Callable[[str], str]
 
@@ -201,7 +200,7 @@ def _trie_rule(root: Mapping[str, Any], new_rule: NewRule) -> str:
         outside = "".join(
             f"\\{char}" if char in "]\\[" else f"\\x{ord(char):02X}" if char in "^-" else char for char in edges
         )
-        options = [f'[^"\\\\\\x00-\\x1F{outside}] char*', f"{_ESCAPE} char*"]
+        options = [f'[^"\\\\\\x00-\\x1F{outside}] char*', "escape char*"]
         options += [f"{literal(char)} {made[id(node[char])]}" for char in edges]
         options += [] if "" in node else ['""']
         made[id(node)] = new_rule(" | ".join(options))
