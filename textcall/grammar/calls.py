@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from textcall.block import ARGS_KEY, NAME_OPENING, REPLY_TEXT, Convention, Shape, render_none
 from textcall.errors import SchemaError, UsageError
@@ -89,12 +89,23 @@ class _Args:
 
 @lru_cache(maxsize=1024)
 def _compiled_args(parameters: str, prefix: str) -> _Args:
-    """The arguments of a tool, as rules. What cannot be compiled is any JSON object: validation still holds it."""
+    """The arguments of a tool, as rules. What cannot be compiled is any JSON object: validation still holds it.
+
+    That the schema is one was checked when the tool was made. To check it again takes most of the time, so that is done
+    only where it turns out to be none after all.
+    """
     schema = json.loads(parameters)
     try:
-        check_schema(schema)
-        compiler = Compiler(schema, open_objects=False, prefix=prefix)
-        body = compiler.body({"type": "object", "properties": {}})
+        compiler, body = _compiled(schema, prefix)
     except (SchemaError, RecursionError) as error:
         return _Args("object", {}, (), f"its parameters cannot be compiled, so any JSON object is taken: {error}")
     return _Args(body, compiler.rules, compiler.report)
+
+
+def _compiled(schema: Any, prefix: str) -> tuple[Compiler, str]:
+    try:
+        compiler = Compiler(schema, open_objects=False, prefix=prefix)
+        return compiler, compiler.body({"type": "object", "properties": {}})
+    except (TypeError, ValueError, LookupError, AttributeError):
+        check_schema(schema)
+        raise  # a valid schema: a fault of textcall

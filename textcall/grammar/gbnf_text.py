@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from textcall.errors import GrammarError
@@ -88,6 +89,11 @@ def _inverted(ranges: Ranges) -> Ranges:
     if start <= LAST:
         result.append((start, LAST))
     return tuple(result)
+
+
+@lru_cache(maxsize=4096)
+def _single(point: int) -> Chars:
+    return Chars(((point, point),))
 
 
 class _Reader:
@@ -192,8 +198,7 @@ class _Reader:
         while not self._text.startswith('"', self._at):
             if self._at >= len(self._text) or self._text[self._at] in "\r\n":
                 raise self._error("a literal is not closed", start)
-            point = self._char()
-            chars.append(Chars(((point, point),)))
+            chars.append(_single(self._char()))
         self._at += 1
         return chars[0] if len(chars) == 1 else Seq(tuple(chars))
 
