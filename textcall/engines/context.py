@@ -120,7 +120,7 @@ class Context:
         del self.tokens[count:]
         return len(self.tokens)
 
-    def decode(self, tokens: Sequence[int], batch: int = 128) -> Iterator[int]:
+    def decode(self, tokens: Sequence[int], batch: int = 64) -> Iterator[int]:
         """Evaluate `tokens` after what the context holds, `batch` at a time; yields how many are done.
 
         Raises ContextOverflow before anything is evaluated, EngineError where llama.cpp fails.
