@@ -51,14 +51,20 @@ _DELIMITERS = "{}[],:<>｛｝［］，：/#"
 
 
 class Broken(ValueError):
-    """No JSON, and no repair with one reading. pos: where. incomplete: the text ended before the value did."""
+    """No JSON, and no repair with one reading. pos: where. incomplete: the text ended before the value did.
 
-    def __init__(self, pos: int, why: str, *, incomplete: bool = False, kind: str = "bad_json") -> None:
+    near: whether `why` is to be followed by what stands at `pos`.
+    """
+
+    def __init__(
+        self, pos: int, why: str, *, incomplete: bool = False, kind: str = "bad_json", near: bool = False
+    ) -> None:
         super().__init__(why)
         self.pos = pos
         self.why = why
         self.incomplete = incomplete
         self.kind = kind
+        self.near = near
 
 
 class NeedMore(Exception):
@@ -111,7 +117,7 @@ def _with_inner_quotes(src: str, pos: int, error: Broken, *, final: bool, stops:
             if ambiguous:
                 break
             return Read(value, stop, ("inner_quotes",))
-    raise Broken(error.pos, error.why, kind="inner_quote")
+    raise Broken(error.pos, error.why, kind="inner_quote", near=True)
 
 
 def _strict_only(src: str, pos: int, error: NotStrict, *, final: bool) -> NoReturn:
@@ -196,7 +202,7 @@ class _Reader:
             if not self.final and pos >= len(self.src):
                 raise NeedMore
             if isinstance(value, int | float) and not isinstance(value, bool):
-                raise Broken(pos, "the text ended behind a number, which may be cut", incomplete=True)
+                self.ended(pos, "the text ended behind a number, which may be cut")
             if self.cut and pos >= len(self.src):
                 self.ended(pos, "the text ended before the value was closed")
             self.repairs.append("missing_closers")
@@ -214,7 +220,7 @@ class _Reader:
         if self.comma_is_missing(start, pos, element=element):
             self.repairs.append("missing_comma")
             return pos, False
-        raise Broken(pos, f"a comma or {closer} was expected before {self.near(pos)}")
+        raise Broken(pos, f"a comma or {closer} was expected", near=True)
 
     def comma_is_missing(self, start: int, pos: int, *, element: bool) -> bool:
         if element:
@@ -234,7 +240,7 @@ class _Reader:
         else:
             word = _WORD.match(self.src, pos)
             if word is None:
-                raise Broken(pos, f"a key in double quotes was expected before {self.near(pos)}")
+                raise Broken(pos, "a key in double quotes was expected", near=True)
             if word.end() >= len(self.src):
                 self.ended(word.end(), "the text ended inside a key")
             self.repairs.append("unquoted_keys")
@@ -259,8 +265,8 @@ class _Reader:
                 at += 2
                 continue
             if not self.closes(at + 1, role):
-                why = f"a quote inside a string is not escaped, or a comma is missing, before {self.near(at + 1)}"
-                raise Broken(at, why, kind="inner_quote")
+                why = "a quote inside a string is not escaped, or a comma is missing"
+                raise Broken(at, why, kind="inner_quote", near=True)
             break
         self.repairs += [_NAMED[quote]] if quote in _NAMED else []
         try:
@@ -291,6 +297,8 @@ class _Reader:
             raise NeedMore
         if match is None or not self.delimited(end):
             whole = _NUMBERISH.match(self.src, pos)
+            if not self.final and whole is not None and whole.end() >= len(self.src):
+                raise NeedMore
             written = whole[0] if whole else self.src[pos]
             raise Broken(pos, f"{written[:40]} is not a JSON number; write it in plain decimal digits")
         if len(match[0]) > MAX_DIGITS:
@@ -305,7 +313,7 @@ class _Reader:
     def word(self, pos: int) -> tuple[bool | None, int]:
         match = _WORD.match(self.src, pos)
         if match is None:
-            raise Broken(pos, f"a value was expected before {self.near(pos)}")
+            raise Broken(pos, "a value was expected", near=True)
         if match.end() >= len(self.src) and not self.final:
             raise NeedMore
         word = match[0]
@@ -315,7 +323,7 @@ class _Reader:
             self.repairs.append("javascript_literals")
             return None, match.end()
         if word.lower() not in _WORDS or not self.delimited(match.end()):
-            raise Broken(pos, f"a value was expected, and text belongs into double quotes, before {self.near(pos)}")
+            raise Broken(pos, "a value was expected, and text belongs into double quotes", near=True)
         self.repairs += ["python_literals"] if word not in _WORDS else []
         return _WORDS[word.lower()], match.end()
 
@@ -349,12 +357,19 @@ class _Reader:
         return end
 
     def over(self, pos: int) -> bool:
-        return pos >= len(self.src) or any(self.src.startswith(stop, pos) for stop in self.stops)
+        if pos >= len(self.src):
+            return True
+        for stop in self.stops:
+            if self.src.startswith(stop, pos):
+                return True
+            if not self.final and stop.startswith(self.src[pos : pos + len(stop)]):
+                raise NeedMore
+        return False
 
     def ended(self, pos: int, why: str) -> NoReturn:
         if not self.final and pos >= len(self.src):
             raise NeedMore
-        raise Broken(pos, why, incomplete=True)
+        raise Broken(pos, why, incomplete=pos >= len(self.src))
 
     def deeper(self, pos: int, level: int) -> None:
         if abs(level) >= MAX_DEPTH:
@@ -362,6 +377,3 @@ class _Reader:
 
     def delimited(self, pos: int) -> bool:
         return self.over(pos) or self.src[pos].isspace() or self.src[pos] in _DELIMITERS
-
-    def near(self, pos: int) -> str:
-        return repr(self.src[pos : pos + 20])
