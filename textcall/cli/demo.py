@@ -19,7 +19,7 @@ from textcall.agent import Agent, CallStarted, FedBack, Finished, ResultCame, Ru
 from textcall.cli.options import ContextOption, ModelOption
 from textcall.cli.run import load_engine
 from textcall.cli.show import ENDINGS, RunView, Waiting, call_text, result_text, total_text, usage_text
-from textcall.engines.base import Loading, Prompting, Written
+from textcall.engines.base import Loading, Prompting, Sampling, Written
 from textcall.messages import Completion, Message
 from textcall.toolbox import BUILTIN
 
@@ -64,6 +64,7 @@ def demo_command(
     lang: Annotated[
         Literal["zh", "en", "both"], typer.Option("--lang", help="The language of the questions.")
     ] = "both",
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Of each reply.")] = 512,
     context: ContextOption = 4096,
     plain: Annotated[bool, typer.Option("--plain", help="Short lines instead of frames.")] = False,
 ) -> None:
@@ -72,7 +73,7 @@ def demo_command(
     view = RunView(console)
     try:
         engine = load_engine(model, console, view, context)
-        agent = Agent(engine, BUILTIN)
+        agent = Agent(engine, BUILTIN, sampling=Sampling(max_tokens=max_tokens))
         console.print(Text(f"{engine.description}: it gets text and writes text. Everything else is code.", "dim"))
         frames = Frames(console)
         rows: list[tuple[Scenario, Run]] = []

@@ -21,8 +21,8 @@ Mode = Literal["auto", "required", "none"]
 # The text of an answer. It never begins as a call does: with `{`, `[`, `<`, a fence, or white space before one.
 _TEXT = "[^{\\[<`\\x00-\\x20] [^\\x00]*"
 _FREE = "[^\\x00]+"
-# A `reply` that says nothing is none.
-_REPLY_STRING = '"\\"" [^"\\\\\\x00-\\x20] char* "\\""'
+# A `reply` that says nothing, or begins with white space, is none; it may begin with a quotation mark.
+_REPLY_STRING = '"\\"" ([^"\\\\\\x00-\\x20] | "\\\\" ["\\\\/]) char* "\\""'
 
 
 @dataclass(frozen=True, slots=True)

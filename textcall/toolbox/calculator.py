@@ -33,10 +33,12 @@ _HINT = 'write numbers and operators only, for example "(17+4)*3"'
 
 @tool
 def calculator(
-    question: Annotated[str, Field(description='like "How much are 7 pens at 2.50?"')],
+    question: Annotated[
+        str, Field(description='the part of the question that this answers, like "How much are 7 pens at 2.50?"')
+    ],
     expression: Annotated[str, Field(description="only numbers and operators, like 7*2.5")],
 ) -> dict[str, Any]:
-    """Work out arithmetic."""
+    """Work out arithmetic with known numbers."""
     # `question` is not used: a small model that has put the question into words writes the right expression for it
     # far more often (measured: models/README.md).
     return {"question": question, "expression": expression, "result": evaluate(expression)}
