@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from textcall.block import NAME_KEY, render_call
 from textcall.messages import Problem, Span
 from textcall.parsing.forms import Shaped
-from textcall.parsing.lenient import Broken, NeedMore, Options, skip_blanks
+from textcall.parsing.lenient import Broken, NeedMore, Options, may_be_comment, skip_blanks
 from textcall.parsing.passage import Passage
 
 MAX_RESTARTS = 16  # failed candidates whose text is looked at again; bounds the time on any text
@@ -118,7 +118,7 @@ class Cursor:
     def skip(self, pos: int) -> int:
         """Past white space and comments, waiting for more text where they may go on."""
         end = skip_blanks(self.buf, pos)
-        self.need(end >= len(self.buf) or self.buf[end : end + 2] in ("/", "/*"))
+        self.need(end >= len(self.buf) or may_be_comment(self.buf, end))
         return end
 
     @property
