@@ -17,7 +17,6 @@ from textcall.parsing.passage import Passage
 MAX_RESTARTS = 16  # failed candidates whose text is looked at again; bounds the time on any text
 EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
 _OPENING = f'{{"{NAME_KEY}":"'
-_BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
 MAX_FAILURES = 4000  # candidates that were none; behind them nothing is looked for any more
 _EXCERPT = 20  # code points of the text that a problem shows
 _REFUSED_COUNTS = 40  # a refused call costs more than a line that only looked like one
@@ -165,16 +164,24 @@ class Cursor:
 
     def plain(self, end: int) -> None:
         """Whole lines of text that hold no mark: only the last paragraph of them matters for what follows."""
-        start = self.pos
-        blanks = list(_BLANK_LINE.finditer(self.buf, start, end))
-        if blanks:
+        start = self._last_blank_line(end)
+        if start > self.pos or self.buf[start:end].isspace():
             self.new_paragraph()
-            start = max(start, blanks[-1].end())
         text = self.buf[start:end]
-        if text.strip():
+        if not text.isspace():
             self.passage.add(text)
-        self.begun = self.begun or bool(self.buf[self.pos : end].strip())
+        self.begun = self.begun or not self.buf[self.pos : end].isspace()
         self.pos = end
+
+    def _last_blank_line(self, end: int) -> int:
+        """The end of the last blank line before `end`, or where the scan stands."""
+        while True:
+            start = self.buf.rfind("\n", self.pos, end - 1) + 1
+            if start <= self.pos:
+                return end if self.buf[self.pos : end].isspace() else self.pos
+            if self.buf[start:end].isspace():
+                return end
+            end = start
 
     def _line(self, start: int, end: int) -> int:
         text = self.buf[start:end]
