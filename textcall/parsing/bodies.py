@@ -6,7 +6,7 @@ import re
 
 from textcall.parsing.cursor import Body, Cursor
 from textcall.parsing.forms import Shaped
-from textcall.parsing.lenient import Broken, read, skip_blanks
+from textcall.parsing.lenient import Broken, read
 from textcall.parsing.markers import FUNCTION
 from textcall.parsing.pythonic import read_pythonic
 
@@ -53,7 +53,7 @@ def values(c: Cursor, pos: int, *, stops: tuple[str, ...], wrapped: bool, on_lin
         duplicates += found.duplicates
         match = between.match(c.buf, found.end)
         pos = match.end() if match else found.end
-        pos = pos if on_line else skip_blanks(c.buf, pos)
+        pos = pos if on_line or wrapped else c.skip(pos)
         c.need(pos >= len(c.buf))
         if not starts_value(c.buf, pos) or (others and on_line):
             end = pos if on_line and not others else found.end
@@ -62,8 +62,7 @@ def values(c: Cursor, pos: int, *, stops: tuple[str, ...], wrapped: bool, on_lin
 
 def wrapped(c: Cursor, pos: int, *, closers: tuple[str, ...]) -> Body | None:
     """What stands behind the opening of a wrapper; None where it is nothing that calls. Raises Broken and NeedMore."""
-    pos = skip_blanks(c.buf, pos)
-    c.need(pos >= len(c.buf))
+    pos = c.skip(pos)
     c.need(_PYTHON_OR_MORE.match(c.buf, pos) is not None)
     if starts_value(c.buf, pos) and not _PYTHON.match(c.buf, pos):
         return values(c, pos, stops=(*closers, "[TOOL_CALLS]", "<|"), wrapped=True, on_line=False)
@@ -81,7 +80,7 @@ def _named(c: Cursor, named: re.Match[str], closers: tuple[str, ...]) -> Body:
     found = read(c.buf, named.end(), stops=(*closers, "[TOOL_CALLS]", "```"), options=c.options)
     end = found.end
     if named["fence"]:
-        end = skip_blanks(c.buf, end)
+        end = c.skip(end)
         c.need(len(c.buf) - end < len("```"))
         end += len("```") if c.buf.startswith("```", end) else 0
     return Body((Shaped(named["name"], found.value),), end, found.repairs, found.duplicates)
@@ -119,8 +118,7 @@ def function(c: Cursor, pos: int) -> Body | None:
                 len(c.buf) - pos < _TAG_MAX and ">" not in c.buf[pos : pos + _TAG_MAX] and c.buf.startswith("<", pos)
             )
             return Body(tuple(calls), pos, tuple(dict.fromkeys(repairs)), tuple(duplicates)) if calls else None
-        at = skip_blanks(c.buf, opening.end())
-        c.need(at >= len(c.buf))
+        at = c.skip(opening.end())
         if starts_value(c.buf, at):
             found = read(c.buf, at, stops=("</function>", "</invoke>"), options=c.options)
             calls.append(Shaped(opening[1], found.value))
@@ -132,8 +130,7 @@ def function(c: Cursor, pos: int) -> Body | None:
             duplicates += twice
             calls.append(Shaped(opening[1], arguments, raw=True))
         end = _function_end(c, at)
-        pos = skip_blanks(c.buf, end)
-        c.need(pos >= len(c.buf))
+        pos = c.skip(end)
         if not c.buf.startswith("<", pos):
             return Body(tuple(calls), end, tuple(dict.fromkeys(repairs)), tuple(duplicates))
 
@@ -143,7 +140,7 @@ def _parameters(c: Cursor, pos: int) -> tuple[dict[str, str], int, list[str]]:
     arguments: dict[str, str] = {}
     twice: list[str] = []
     while True:
-        pos = skip_blanks(c.buf, pos)
+        pos = c.skip(pos)
         match = _PARAMETER.match(c.buf, pos)
         if match is None:
             c.need(len(c.buf) - pos < _TAG_MAX and ">" not in c.buf[pos : pos + _TAG_MAX])

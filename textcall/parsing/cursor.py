@@ -11,14 +11,14 @@ from typing import Any, Literal, NamedTuple, Protocol
 from textcall.block import NAME_KEY, render_call
 from textcall.messages import Problem, Span
 from textcall.parsing.forms import Shaped
-from textcall.parsing.lenient import Broken, NeedMore, Options
+from textcall.parsing.lenient import Broken, NeedMore, Options, may_be_comment, skip_blanks
 from textcall.parsing.passage import Passage
 
 MAX_RESTARTS = 16  # failed candidates whose text is looked at again; bounds the time on any text
 EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
 _OPENING = f'{{"{NAME_KEY}":"'
-_BLANK_LINE = re.compile(r"(?:^|\n)[ \t\r]*\n")
 MAX_FAILURES = 4000  # candidates that were none; behind them nothing is looked for any more
+_EXCERPT = 20  # code points of the text that a problem shows
 _REFUSED_COUNTS = 40  # a refused call costs more than a line that only looked like one
 
 Kind = Literal["text", "reply", "thought", "calls", "refused", "restart", "dropped"]
@@ -114,6 +114,12 @@ class Cursor:
         if condition and not self.final:
             raise NeedMore
 
+    def skip(self, pos: int) -> int:
+        """Past white space and comments, waiting for more text where they may go on."""
+        end = skip_blanks(self.buf, pos)
+        self.need(end >= len(self.buf) or may_be_comment(self.buf, end))
+        return end
+
     @property
     def options(self) -> Options:
         """How JSON is to be read here."""
@@ -158,16 +164,24 @@ class Cursor:
 
     def plain(self, end: int) -> None:
         """Whole lines of text that hold no mark: only the last paragraph of them matters for what follows."""
-        start = self.pos
-        blanks = list(_BLANK_LINE.finditer(self.buf, max(start - 1, self.kept), end))
-        if blanks:
+        start = self._last_blank_line(end)
+        if start > self.pos or self.buf[start:end].isspace():
             self.new_paragraph()
-            start = max(start, blanks[-1].end())
         text = self.buf[start:end]
-        if text.strip():
+        if not text.isspace():
             self.passage.add(text)
-        self.begun = self.begun or bool(self.buf[self.pos : end].strip())
+        self.begun = self.begun or not self.buf[self.pos : end].isspace()
         self.pos = end
+
+    def _last_blank_line(self, end: int) -> int:
+        """The end of the last blank line before `end`, or where the scan stands."""
+        while True:
+            start = self.buf.rfind("\n", self.pos, end - 1) + 1
+            if start <= self.pos:
+                return end if self.buf[self.pos : end].isspace() else self.pos
+            if self.buf[start:end].isspace():
+                return end
+            end = start
 
     def _line(self, start: int, end: int) -> int:
         text = self.buf[start:end]
@@ -218,7 +232,9 @@ class Cursor:
             )
         else:
             kind = error.kind if error.kind in ("too_deep", "not_a_call") else "bad_json"
-            message = f"A call could not be read at character {self.base + error.pos}: {error.why}. Write {EXAMPLE}."
+            excerpt = self.buf[error.pos : min(error.pos + _EXCERPT, end)] if error.near else ""
+            why = f"{error.why} before {excerpt!r}" if excerpt else error.why
+            message = f"A call could not be read at character {self.base + error.pos}: {why}. Write {EXAMPLE}."
             problem = Problem(kind, message, "", span)
         segment = Segment("refused", self.buf[at:end], span, problem=problem)
         self.failures += _REFUSED_COUNTS

@@ -6,7 +6,7 @@ import re
 
 from textcall.parsing import bodies, markers, wrappers
 from textcall.parsing.cursor import Body, Cursor
-from textcall.parsing.lenient import Broken, skip_blanks
+from textcall.parsing.lenient import Broken
 from textcall.parsing.pythonic import read_pythonic
 
 _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)(?:\n|\Z)")
@@ -66,8 +66,7 @@ def _pass(c: Cursor, end: int) -> None:
 
 
 def _calls(c: Cursor, at: int, pos: int, marks: str, language: str) -> bool:
-    pos = skip_blanks(c.buf, pos)
-    c.need(pos >= len(c.buf))
+    pos = c.skip(pos)
     try:
         body = _body(c, pos, marks, language)
         end = None if body is None or body.others or not body.calls else _end(c, body.end, marks)
@@ -111,7 +110,7 @@ def _body(c: Cursor, pos: int, marks: str, language: str) -> Body | None:
 def _end(c: Cursor, pos: int, marks: str) -> int | None:
     """The end of the closing fence that must follow here; a wrapper's closing mark may stand before it."""
     tail = re.compile(rf"(?:[\s}}\]]|</\w+>)*{re.escape(marks)}{re.escape(marks[0])}*[ \t]*")
-    pos = skip_blanks(c.buf, pos)
+    pos = c.skip(pos)
     match = tail.match(c.buf, pos)
     if match is not None:
         c.need(match.end() >= len(c.buf))

@@ -129,18 +129,18 @@ class Judge:
     def _checked(
         self, tool: Described, arguments: Mapping[str, Any], how: tuple[str, ...], span: Span
     ) -> ToolCall | Problem:
-        made, changed = (dict(arguments), ()) if self.strict else self._fitted(tool, arguments)
-        problem = problem_of(tool, made, span) if changed or not is_valid(tool, made) else None
-        if problem is not None:
-            return problem_of(tool, arguments, span) or problem
+        made: dict[str, Any] = dict(arguments)
+        changed: tuple[Path, ...] = ()
+        fits = is_valid(tool, made)
+        if not self.strict and (not fits or _has_whole_float(made)):
+            made, changed = coerce(validator_of(tool), made)
+            fits = fits or is_valid(tool, made)
+        if not fits:
+            problem = problem_of(tool, arguments, span)
+            if problem is not None:
+                return problem
         how = (*how, *(f"coerced(/{'/'.join(map(str, path))})" for path in changed))
         return ToolCall(self.ids(), tool.name, made, how or ("strict",), span)
-
-    @staticmethod
-    def _fitted(tool: Described, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Path, ...]]:
-        if is_valid(tool, arguments) and not _has_whole_float(arguments):
-            return dict(arguments), ()
-        return coerce(validator_of(tool), arguments)
 
     def _folded(self, name: str) -> Described | None:
         """The one tool whose name differs only in case, `-` for `_`, or a known prefix."""

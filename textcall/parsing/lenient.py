@@ -41,28 +41,41 @@ _NAMED = {
 _RUN = {quote: re.compile(rf"[^\\{close}]*") for quote, close in QUOTES.items()}
 _OPENERS = {"{": "}", "｛": "｝", "<": ">", "[": "]", "［": "］"}
 _STRICT_BLANKS = re.compile(r"[ \t\n\r]*")
-_BLANKS = re.compile(r"(?:[\s\ufeff\u200b]|//[^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+_BLANKS = re.compile(r"(?:[\s\ufeff\u200b]|//[^\n]*\n|#[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_NUMBERISH = re.compile(r"[-+.]?[0-9][\w.+-]*")
+_NUMBERISH = re.compile(r"[-+.\w]*")
 _WORD = re.compile(r"-?[^\W\d][\w$]*")
 _KEY = re.compile(r"""(?:"[^"\\\n]{0,200}"|'[^'\\\n]{0,200}'|“[^”\\\n]{0,200}”|[^\W\d][\w$-]{0,200})[ \t]*[:：]""")
-_WORDS = {"true": True, "false": False, "null": None}
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+_STRICT_WORDS = frozenset({"true", "false", "null"})
+_QUOTE_MARKS = frozenset("\"'“”")
 _DELIMITERS = "{}[],:<>｛｝［］，：/#"
 
 
 class Broken(ValueError):
-    """No JSON, and no repair with one reading. pos: where. incomplete: the text ended before the value did."""
+    """No JSON, and no repair with one reading. pos: where. incomplete: the text ended before the value did.
 
-    def __init__(self, pos: int, why: str, *, incomplete: bool = False, kind: str = "bad_json") -> None:
+    near: whether `why` is to be followed by what stands at `pos`.
+    """
+
+    def __init__(
+        self, pos: int, why: str, *, incomplete: bool = False, kind: str = "bad_json", near: bool = False
+    ) -> None:
         super().__init__(why)
         self.pos = pos
         self.why = why
         self.incomplete = incomplete
         self.kind = kind
+        self.near = near
 
 
 class NeedMore(Exception):
     """The text may go on, and what follows decides."""
+
+
+def may_be_comment(src: str, pos: int) -> bool:
+    """Whether a comment begins here that has not ended yet, or may begin here."""
+    return src.startswith(("#", "//", "/*"), pos) or (src.startswith("/", pos) and pos + 1 == len(src))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +124,7 @@ def _with_inner_quotes(src: str, pos: int, error: Broken, *, final: bool, stops:
             if ambiguous:
                 break
             return Read(value, stop, ("inner_quotes",))
-    raise Broken(error.pos, error.why, kind="inner_quote")
+    raise Broken(error.pos, error.why, kind="inner_quote", near=True)
 
 
 def _strict_only(src: str, pos: int, error: NotStrict, *, final: bool) -> NoReturn:
@@ -141,13 +154,13 @@ class _Reader:
         self.repairs: list[str] = []
         self.duplicates: list[str] = []
 
-    def value(self, pos: int, level: int) -> tuple[Any, int]:
+    def value(self, pos: int, level: int, closer: str = "") -> tuple[Any, int]:
         pos = self.blanks(pos)
         if self.over(pos):
             self.ended(pos, "the text ended where a value was expected")
         char = self.src[pos]
         if char in QUOTES:
-            return self.string(pos, "member" if level >= 0 else "element")
+            return self.string(pos, closer)
         if char in "[［":
             return self.array(pos, level)
         if char in "{｛" or (char == "<" and self.src[self.blanks(pos + 1) : self.blanks(pos + 1) + 1] in QUOTES):
@@ -167,7 +180,7 @@ class _Reader:
             if self.src[pos] == closer:
                 return self.made(pairs), pos + 1
             key, pos = self.key(pos)
-            value, pos = self.value(pos, abs(level) + 1)
+            value, pos = self.value(pos, level + 1, closer)
             pairs.append((key, value))
             pos, done = self.after(pos, closer, value)
             if done:
@@ -183,7 +196,7 @@ class _Reader:
                 self.ended(pos, "the text ended inside an array")
             if self.src[pos] == closer:
                 return items, pos + 1
-            value, pos = self.value(pos, -abs(level) - 1)
+            value, pos = self.value(pos, level + 1, closer)
             items.append(value)
             pos, done = self.after(pos, closer, value, element=True)
             if done:
@@ -196,7 +209,7 @@ class _Reader:
             if not self.final and pos >= len(self.src):
                 raise NeedMore
             if isinstance(value, int | float) and not isinstance(value, bool):
-                raise Broken(pos, "the text ended behind a number, which may be cut", incomplete=True)
+                self.ended(pos, "the text ended behind a number, which may be cut")
             if self.cut and pos >= len(self.src):
                 self.ended(pos, "the text ended before the value was closed")
             self.repairs.append("missing_closers")
@@ -214,7 +227,7 @@ class _Reader:
         if self.comma_is_missing(start, pos, element=element):
             self.repairs.append("missing_comma")
             return pos, False
-        raise Broken(pos, f"a comma or {closer} was expected before {self.near(pos)}")
+        raise Broken(pos, f"a comma or {closer} was expected", near=True)
 
     def comma_is_missing(self, start: int, pos: int, *, element: bool) -> bool:
         if element:
@@ -230,11 +243,11 @@ class _Reader:
 
     def key(self, pos: int) -> tuple[str, int]:
         if self.src[pos] in QUOTES:
-            key, pos = self.string(pos, "key")
+            key, pos = self.string(pos, ":")
         else:
             word = _WORD.match(self.src, pos)
             if word is None:
-                raise Broken(pos, f"a key in double quotes was expected before {self.near(pos)}")
+                raise Broken(pos, "a key in double quotes was expected", near=True)
             if word.end() >= len(self.src):
                 self.ended(word.end(), "the text ended inside a key")
             self.repairs.append("unquoted_keys")
@@ -247,7 +260,7 @@ class _Reader:
         self.repairs += ["fullwidth_punctuation"] if self.src[pos] == "：" else []
         return key, pos + 1
 
-    def string(self, pos: int, role: str) -> tuple[str, int]:
+    def string(self, pos: int, closer: str) -> tuple[str, int]:
         quote = self.src[pos]
         at = pos + 1
         while True:
@@ -258,9 +271,9 @@ class _Reader:
             if self.src[at] == "\\":
                 at += 2
                 continue
-            if not self.closes(at + 1, role):
-                why = f"a quote inside a string is not escaped, or a comma is missing, before {self.near(at + 1)}"
-                raise Broken(at, why, kind="inner_quote")
+            if not self.closes(at + 1, closer):
+                why = "a quote inside a string is not escaped, or a comma is missing"
+                raise Broken(at, why, kind="inner_quote", near=True)
             break
         self.repairs += [_NAMED[quote]] if quote in _NAMED else []
         try:
@@ -270,27 +283,29 @@ class _Reader:
         self.repairs += repairs
         return text, at + 1
 
-    def closes(self, pos: int, role: str) -> bool:
-        """Whether a quote before `pos` can end a string in this place."""
+    def closes(self, pos: int, closer: str) -> bool:
+        """Whether a quote before `pos` can end a string; closer: what ends the object or array, ":" for a key."""
         start, pos = pos, self.look(pos)
+        if not _QUOTE_MARKS.isdisjoint(self.src[start:pos]):
+            return False  # behind a string, a comment with quotes in it is more likely the rest of the string
         if self.over(pos):
             if not self.final and pos >= len(self.src):
                 raise NeedMore
             return True
         char = self.src[pos]
-        if role == "key":
+        if closer == ":":
             return char in ":："
-        if char in (",，]］" if role == "element" else ",，}｝>"):
+        if char in ",，" or char == closer:
             return True
-        return self.comma_is_missing(start, pos, element=role == "element")
+        return self.comma_is_missing(start, pos, element=closer in "]］")
 
     def number(self, pos: int) -> tuple[int | float, int]:
+        whole = _NUMBERISH.match(self.src, pos)
+        if not self.final and (whole.end() if whole else pos) >= len(self.src):
+            raise NeedMore
         match = _NUMBER.match(self.src, pos)
         end = match.end() if match else pos
-        if end >= len(self.src) and not self.final:
-            raise NeedMore
         if match is None or not self.delimited(end):
-            whole = _NUMBERISH.match(self.src, pos)
             written = whole[0] if whole else self.src[pos]
             raise Broken(pos, f"{written[:40]} is not a JSON number; write it in plain decimal digits")
         if len(match[0]) > MAX_DIGITS:
@@ -305,7 +320,7 @@ class _Reader:
     def word(self, pos: int) -> tuple[bool | None, int]:
         match = _WORD.match(self.src, pos)
         if match is None:
-            raise Broken(pos, f"a value was expected before {self.near(pos)}")
+            raise Broken(pos, "a value was expected", near=True)
         if match.end() >= len(self.src) and not self.final:
             raise NeedMore
         word = match[0]
@@ -315,8 +330,8 @@ class _Reader:
             self.repairs.append("javascript_literals")
             return None, match.end()
         if word.lower() not in _WORDS or not self.delimited(match.end()):
-            raise Broken(pos, f"a value was expected, and text belongs into double quotes, before {self.near(pos)}")
-        self.repairs += ["python_literals"] if word not in _WORDS else []
+            raise Broken(pos, "a value was expected, and text belongs into double quotes", near=True)
+        self.repairs += ["python_literals"] if word not in _STRICT_WORDS else []
         return _WORDS[word.lower()], match.end()
 
     def opener(self, pos: int) -> str:
@@ -344,24 +359,28 @@ class _Reader:
 
     def look(self, pos: int) -> int:
         end = skip_blanks(self.src, pos)
-        if self.src.startswith("/*", end) or (self.src.startswith("/", end) and end + 1 >= len(self.src)):
-            self.ended(len(self.src), "the text ended inside a comment")
+        if not self.final and may_be_comment(self.src, end):
+            raise NeedMore
         return end
 
     def over(self, pos: int) -> bool:
-        return pos >= len(self.src) or any(self.src.startswith(stop, pos) for stop in self.stops)
+        if pos >= len(self.src):
+            return True
+        for stop in self.stops:
+            if self.src.startswith(stop, pos):
+                return True
+            if not self.final and stop.startswith(self.src[pos : pos + len(stop)]):
+                raise NeedMore
+        return False
 
     def ended(self, pos: int, why: str) -> NoReturn:
         if not self.final and pos >= len(self.src):
             raise NeedMore
-        raise Broken(pos, why, incomplete=True)
+        raise Broken(pos, why, incomplete=pos >= len(self.src))
 
     def deeper(self, pos: int, level: int) -> None:
-        if abs(level) >= MAX_DEPTH:
+        if level >= MAX_DEPTH:
             raise Broken(pos, f"more than {MAX_DEPTH} levels of objects and arrays", kind="too_deep")
 
     def delimited(self, pos: int) -> bool:
         return self.over(pos) or self.src[pos].isspace() or self.src[pos] in _DELIMITERS
-
-    def near(self, pos: int) -> str:
-        return repr(self.src[pos : pos + 20])

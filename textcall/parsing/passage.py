@@ -6,6 +6,7 @@ import re
 
 _KEPT = 80  # code points of the text that are kept
 _MARKS = re.compile(r"`+|\"|[“«「『]|[”»」』]")
+_OTHER_MARKS = re.compile(r"[`“«「『”»」』]|\d\"")
 _OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“‘«「『]\s*\Z")
 _CLOSING = frozenset("”»」』")
 
@@ -27,6 +28,10 @@ class Passage:
     def add(self, text: str) -> None:
         """More text."""
         before = self.tail[-1:]
+        if _OTHER_MARKS.search(text) is None and not self._run and not (before.isdigit() and text.startswith('"')):
+            self._straight ^= text.count('"') % 2 == 1
+            self.tail = (self.tail + text)[-_KEPT:]
+            return
         for match in _MARKS.finditer(text):
             mark, start = match[0], match.start()
             if mark[0] == "`":

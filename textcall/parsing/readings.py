@@ -18,6 +18,7 @@ MAX_STEPS = 4_000
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?(?=[\s,}\]])|true|false|null")
 _CLOSE = {'"': '"”', "'": "'", "“": '”"', "‘": "’"}
+_MEMBER = re.compile(r',\s*["“][^"\n]{1,60}["”]\s*:')
 _QUOTES = re.compile(r'["“”\n]')  # a key that holds one of these is none
 _MAX_LEVEL = 30
 
@@ -44,7 +45,16 @@ def only_reading(src: str, pos: int, end: int) -> tuple[Any, int, bool] | None:
                     return (*found[0], True)
     except (_GiveUp, RecursionError):
         return None, end, True
-    return (*found[0], False) if found else None
+    return (*found[0], _swallowed_a_member(found[0][0])) if found else None
+
+
+def _swallowed_a_member(value: Any) -> bool:
+    """Whether a string holds what looks like a further member: a reading, but hardly the one that was meant."""
+    if isinstance(value, str):
+        return _MEMBER.search(value) is not None
+    if isinstance(value, dict):
+        return any(map(_swallowed_a_member, value.values()))
+    return isinstance(value, list) and any(map(_swallowed_a_member, value))
 
 
 class _Readings:

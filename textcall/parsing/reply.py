@@ -49,7 +49,7 @@ def parse(
     inside a think block, which the prompt opened. ids: makes the ids of calls.
     """
     judge = Judge(tools, strict=strict, convention=convention, ids=ids)
-    quick = None if thinking else _canonical(text, judge)
+    quick = None if thinking or finish_reason == "length" else _canonical(text, judge)
     if quick is not None:
         return quick
     reading = Reading(judge, thinking=thinking)
@@ -69,7 +69,14 @@ def _canonical(text: str, judge: Judge) -> Parsed | None:
     except NotStrict:
         return None
     value = read.value
-    if read.repairs or read.duplicates or text[read.end :].strip() or value.keys() != {NAME_KEY, ARGS_KEY}:
+    rest = text[read.end :]
+    if (
+        read.repairs
+        or read.duplicates
+        or rest.strip()
+        or rest[:1] not in ("", "\n", "\r")
+        or value.keys() != {NAME_KEY, ARGS_KEY}
+    ):
         return None
     name, arguments = value[NAME_KEY], value[ARGS_KEY]
     if name not in judge.tools or not isinstance(arguments, dict) or name == judge.none_name:

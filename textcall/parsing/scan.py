@@ -49,7 +49,7 @@ class Scanner:
         self.ended = ""
         self.ended_at = 0
         self.restarted = 0
-        self.went_on = False  # there were words behind the end
+        self.after: list[str] = []  # what stood behind the end
 
     def feed(self, text: str) -> Iterator[Segment]:
         """The segments that are certain now."""
@@ -61,6 +61,11 @@ class Scanner:
         self.cursor.final = True
         self.cursor.length = length
         return self._run()
+
+    @property
+    def went_on(self) -> bool:
+        """Whether the model wrote words behind the end."""
+        return _WORDS.search(markers.TOKEN.sub("", "".join(self.after))) is not None
 
     @property
     def may_call(self) -> bool:
@@ -87,7 +92,7 @@ class Scanner:
         if c.failures >= MAX_FAILURES:
             c.text(len(c.buf))
         elif self.ended:
-            self.went_on = self.went_on or _WORDS.search(markers.TOKEN.sub("", c.buf[c.pos :])) is not None
+            self.after.append(c.buf[c.pos :])
             c.take("dropped", len(c.buf))
         elif self.in_reply:
             self._reply_text(c)
@@ -135,7 +140,7 @@ class Scanner:
             if mark is not None:
                 self._marked(c, at, mark, line=True)
                 return
-        if char == "{" and c.rules.reply_opening is not None and self._reply_opening(c, at):
+        if char == "{" and c.rules.reply_opening is not None and not c.passage.is_open and self._reply_opening(c, at):
             return
         c.need(char == "<" and _NOTHING.match(c.buf, at + 1) is not None)
         if bodies.starts_value(c.buf, at):

@@ -57,6 +57,8 @@ def _decoded(src: str, pos: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
         return decoder.raw_decode(src, pos)
     except RecursionError:
         raise NotStrict("too deep") from None
+    except json.JSONDecodeError as error:
+        raise NotStrict(error.msg) from None
     except ValueError as error:
         raise NotStrict(str(error)) from None
 

@@ -9,7 +9,7 @@ import re
 
 from textcall.parsing import bodies, markers
 from textcall.parsing.cursor import Body, Cursor
-from textcall.parsing.lenient import Broken, skip_blanks
+from textcall.parsing.lenient import Broken
 from textcall.parsing.lines import extent
 
 _GOES_ON = re.compile(r"[a-z,;，、；]|[^\W\d_A-Za-z]")
@@ -72,9 +72,9 @@ def body(c: Cursor, at: int, mark: str) -> Body | None:
     """The calls behind the mark at `at`."""
     if mark.startswith(_FUNCTION_STARTS):
         return bodies.function(c, at)
-    pos = skip_blanks(c.buf, at + len(mark))
+    pos = c.skip(at + len(mark))
     if c.buf.startswith(mark, pos):  # some write their mark twice
-        pos = skip_blanks(c.buf, pos + len(mark))
+        pos = c.skip(pos + len(mark))
     c.need(mark.startswith(c.buf[pos : pos + len(mark)]))
     return bodies.wrapped(c, pos, closers=_closers(mark))
 
