@@ -10,10 +10,7 @@ from textcall.parsing.forms import Shaped
 from textcall.parsing.lenient import Broken, read
 from textcall.parsing.pythonic import read_pythonic
 
-_ACTION = re.compile(
-    r"Action\s*:[ \t]*(?P<name>[\w.:/-]+)[ \t]*\n\s*Action Input\s*:\s*(?P<fence>```(?:json)?\s*)?", re.IGNORECASE
-)
-_ACTION_HEAD = re.compile(r"Action\s*:[ \t]*[\w.:/-]+[ \t]*\n\s*", re.IGNORECASE)
+_ACTION = re.compile(rf"{markers.ACTION}\s*(?P<fence>```(?:json)?\s*)?", re.IGNORECASE)
 _FENCE_END = re.compile(r"\s*```[ \t]*")
 _BLANKS = re.compile(r"[ \t]*")
 _CLOSERS = re.compile(r"[ \t]*[}\]）)]*[ \t]*")
@@ -32,9 +29,6 @@ _ENDS_LINE = frozenset(
     )
 )
 _WHOLE_PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(")
-_WORD_STARTS = frozenset("AaOoTtUuHhFf观工")
-_LONGEST_WORD = 40
-_ACTION_MAX = 200
 _INNER_STARTS = frozenset(" \t\"'“}],）｝")
 
 
@@ -151,25 +145,16 @@ def is_role(c: Cursor, at: int) -> bool:
 
 
 def starts_word(c: Cursor, at: int) -> bool:
-    """Whether a word can begin here that means something at the beginning of a line."""
-    if c.buf[at] not in _WORD_STARTS:
-        return False
-    c.need(len(c.buf) - at < _LONGEST_WORD and "\n" not in c.buf[at:])
-    return True
+    """Whether words begin here that mean something at the beginning of a line: a role, or `Action:` with its input."""
+    match = markers.WORDS.match(c.buf, at, partial=not c.final)
+    c.need(match is not None and match.partial)
+    return match is not None
 
 
 def action(c: Cursor, at: int) -> bool:
     """`Action: name` with `Action Input: …`; whether it is that."""
-    if c.buf[at : at + 6].lower() != "action" or c.rules.strict:
-        return False
-    match = _ACTION.match(c.buf, at)
-    if match is not None:
-        return _action(c, at, match)
-    head = _ACTION_HEAD.match(c.buf, at)
-    rest = c.buf[head.end() : head.end() + 13].lower().rstrip() if head else ""
-    c.need(head is not None and "action input:".startswith(rest))
-    c.need(len(c.buf) - at < _ACTION_MAX and "\n" not in c.buf[at:])
-    return False
+    match = None if c.rules.strict else _ACTION.match(c.buf, at)
+    return match is not None and _action(c, at, match)
 
 
 def _action(c: Cursor, at: int, match: re.Match[str]) -> bool:

@@ -91,6 +91,8 @@ ROLE_TAGS = (
 )
 _RESULT = r"Observation|Tool (?:result|response|output)s?|Function (?:result|response|output)|观察(?:结果)?|工具结果"
 ROLE_WORDS = re.compile(rf"(?:{_RESULT}|User|Human)\s*[:：]", re.IGNORECASE)
+ACTION = r"Action\s*:[ \t]*(?P<name>[\w.:/-]+)[ \t]*\n\s*Action Input\s*:"
+WORDS = regex.compile(rf"(?:{_RESULT}|User|Human)\s*[:：]|{ACTION}", regex.IGNORECASE)
 INVENTED = re.compile(rf"(?:{_RESULT})\s*[:：]", re.IGNORECASE)
 # Marks of a template around the text that say nothing.
 NOISE = (
@@ -135,7 +137,7 @@ LONGEST = max(len(mark) for mark in _EVERYWHERE) + 120
 # What ends something, wherever it stands.
 CONTROL = frozenset((*ORPHANS, *ENDS, *ROLE_TOKENS))
 # Lines of a structure that is text.
-INNER_LINES = re.compile(r"(?:[ \t\r]*+[^\s<\[][^\n]*+\n)*+")
+INNER_LINES = re.compile(r"(?:[ \t\r]*+[^\s<\[\ufeff][^\n]*+\n)*+")
 # Whole lines that hold no mark and begin with nothing that could be one.
 PLAIN_LINES = re.compile(
     r"(?:[ \t\r]*+(?:(?!action|observation|tool|function|user|human|functools|观察|工具结果)"
