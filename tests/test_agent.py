@@ -263,3 +263,47 @@ def test_sampling_reaches_the_engine() -> None:
 def test_a_long_question_is_not_repeated_beside_every_result() -> None:
     _, engine = run(render_call("add", {"a": 1, "b": 2}), answer("3"), question="word " * 500)
     assert (engine.prompts[1][-1].content or "").count("word") == 0
+
+
+def test_a_refused_call_beside_a_valid_one_is_told() -> None:
+    both = render_call("add", {"a": 1, "b": 2}) + "\n" + render_call("subtract", {"a": 1})
+    result, engine = run(both, answer("3"), obey_grammar=False)
+    assert [r.content for r in result.steps[0].results] == ["3"]
+    told = engine.prompts[1][-1].content or ""
+    assert "A part of your message could not be used:" in told
+    assert "subtract" in told
+
+
+def test_an_unusable_reply_goes_back_as_it_was_written() -> None:
+    bad = render_call("subtract", {"a": 1})
+    _, engine = run(bad, answer("x"), obey_grammar=False)
+    assert engine.prompts[1][-2] == Message.assistant(bad)
+
+
+NOT_ALLOWED = [
+    ("none", render_call("add", {"a": 1, "b": 2}), answer("x")),
+    ("required", answer("x"), render_call("add", {"a": 1, "b": 2})),
+    ("fail", render_call("add", {"a": 1, "b": 2}), render_call("fail", {"reason": "r"})),
+    ("fail", answer("x"), render_call("fail", {"reason": "r"})),
+]
+
+
+@pytest.mark.parametrize(("choice", "first", "second"), NOT_ALLOWED)
+def test_tool_choice_holds_without_a_grammar(choice: str, first: str, second: str) -> None:
+    result, engine = run(first, second, answer("end"), tool_choice=choice, constrained=False)
+    assert result.steps[0].results == ()
+    assert "could not be used" in (engine.prompts[1][-1].content or "")
+    assert result.finish_reason == "stop"
+
+
+def test_the_threshold_holds_only_before_any_result() -> None:
+    from textcall.tools import ToolChoice, Toolset
+    from textcall.turn import Setup, decision_of
+
+    setup = Setup(tools=Toolset.of([add]), convention=Convention(answer_threshold=0.01))
+    result, _ = run(render_call("add", {"a": 1}), render_call("add", {"a": 1, "b": 2}), answer("3"), obey_grammar=False)
+    auto = ToolChoice("auto")
+    decided = [decision_of(result.messages[: n + 1], setup, auto) is not None for n in range(len(result.messages) - 1)]
+    assert [m.role for m in result.messages[:-1]] == ["user", "assistant", "user", "assistant", "tool"]
+    assert (decided[0], decided[2], decided[4]) == (True, True, False)
+    assert decision_of(result.messages[:1], setup, ToolChoice("none")) is None

@@ -63,6 +63,10 @@ def test_usage_adds_up() -> None:
     assert total.to_wire()["total_tokens"] == 17
 
 
+def test_reserved_names_may_be_chosen() -> None:
+    assert Convention(reply_name="answer").beside([]).reply_name == "answer"
+
+
 def test_reserved_names_give_way_to_tools() -> None:
     convention = Convention(shape=Shape.REPLY).beside(["reply", "reply_", "none"])
     assert (convention.reply_name, convention.none_name) == ("reply__", "none_")

@@ -19,7 +19,7 @@ from textcall.dispatch import dispatch
 from textcall.engines.base import Engine, EngineEvent, Sampling
 from textcall.errors import UsageError
 from textcall.messages import Completion, Message, ToolCall, ToolResult, Usage
-from textcall.prompting.render import feedback
+from textcall.prompting.render import FEEDBACK, feedback
 from textcall.tools import ToolChoice, Toolset
 from textcall.turn import Setup, prompt, take_turn
 
@@ -206,6 +206,9 @@ class _Progress:
             self._listener(ResultCame(result))
             results.append(result)
         self._steps[-1] = replace(self._steps[-1], results=tuple(results))
+        refused = [problem for problem in completion.problems if problem.kind not in _HARMLESS]
+        if refused:
+            self._tell(feedback(refused, beside_calls=True))
 
     def _result(self, call: ToolCall) -> ToolResult:
         """Run one call; the same call again is not run but answered with the result that it had."""
@@ -222,8 +225,11 @@ class _Progress:
 
     def _feed_back(self, completion: Completion) -> None:
         self._failures += 1
-        message = feedback(completion.problems)
-        self._messages += [Message.assistant(completion.text), message]
+        self._messages.append(Message("assistant", completion.text, name=FEEDBACK))
+        self._tell(feedback(completion.problems))
+
+    def _tell(self, message: Message) -> None:
+        self._messages.append(message)
         self._listener(FedBack(message))
 
     def _last_turn(self, reason: RunReason) -> Run:

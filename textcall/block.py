@@ -75,8 +75,8 @@ class Convention:
         taken = set(names)
         return replace(
             self,
-            none_name=_free("none", taken),
-            reply_name=_free("reply", taken),
+            none_name=_free(self.none_name, taken),
+            reply_name=_free(self.reply_name, taken),
         )
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -53,14 +53,15 @@ class ToolCall:
 
     def to_wire(self) -> dict[str, Any]:
         """The entry of an assistant message's `tool_calls`."""
-        function = {"name": self.name, "arguments": compact_json(self.arguments)}
+        function = {"name": self.name, "arguments": compact_json(dict(self.arguments))}
         return {"id": self.id, "type": "function", "function": function}
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> ToolCall:
         """The inverse of `to_wire`. Raises KeyError or ValueError where the shape is another."""
         function = wire["function"]
-        arguments = json.loads(function["arguments"] or "{}")
+        arguments = function["arguments"] or {}
+        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
         if not isinstance(arguments, dict):
             raise ValueError(f"arguments of {function['name']!r} are no JSON object")
         return cls(id=wire["id"], name=function["name"], arguments=arguments)
@@ -165,6 +166,8 @@ class Message:
         """The inverse of `to_wire`. Raises KeyError or ValueError where the shape is another."""
         if wire["role"] not in ("system", "user", "assistant", "tool"):
             raise ValueError(f"unknown role {wire['role']!r}")
+        if not isinstance(wire.get("content"), str | None):
+            raise ValueError("the content is no text")
         return cls(
             role=wire["role"],
             content=wire.get("content"),
@@ -178,7 +181,8 @@ class Message:
 class Completion:
     """One turn of the model, read.
 
-    text: the raw reply, byte for byte as generated. content: what is meant for the user (None where there is none).
+    text: the raw reply, as generated (bytes that are no UTF-8 replaced). content: what is meant for the user (None
+    where there is none).
     finish_reason: tool_calls where `calls` is not empty, length where the reply was cut, else stop.
     """
 
@@ -195,7 +199,3 @@ class Completion:
     def message(self) -> Message:
         """The assistant message that belongs into the conversation."""
         return Message.assistant(self.content, self.calls)
-
-    def with_calls(self, calls: Sequence[ToolCall]) -> Completion:
-        """The same turn with other calls."""
-        return replace(self, calls=tuple(calls))

@@ -14,9 +14,9 @@ from textcall.block import NAME_OPENING, Convention, Shape
 from textcall.engines.base import Decision, Engine, Listener, Sampling, silent
 from textcall.grammar import Grammar
 from textcall.grammar.calls import ReplyGrammar, reply_grammar
-from textcall.messages import Completion, FinishReason, Message
+from textcall.messages import Completion, FinishReason, Message, Problem, ToolCall
 from textcall.parsing import parse
-from textcall.prompting.render import conversation, system_prompt
+from textcall.prompting.render import FEEDBACK, conversation, system_prompt
 from textcall.tools import ToolChoice, Toolset
 
 
@@ -57,7 +57,7 @@ def grammar_of(setup: Setup, choice: ToolChoice) -> ReplyGrammar | None:
 def decision_of(messages: Sequence[Message], setup: Setup, choice: ToolChoice) -> Decision | None:
     """Where the reply turns out to be an answer or a call: the tool's name, before there is any result."""
     convention = setup.convention.beside(setup.tools.names)
-    if choice.mode != "auto" or not convention.reserved or messages[-1].role == "tool":
+    if choice.mode != "auto" or not convention.reserved or _has_result(messages):
         return None
     name = convention.reply_name if convention.shape is Shape.REPLY else convention.none_name
     return Decision(NAME_OPENING, f'{name}"', convention.answer_threshold)
@@ -81,18 +81,39 @@ def take_turn(
     )
     convention = setup.convention.beside(setup.tools.names)
     parsed = parse(generation.text, tuple(setup.tools), finish_reason=generation.finish_reason, convention=convention)
-    calls = () if choice.mode == "none" else parsed.calls
+    calls, against = _held(parsed.calls, choice)
     finish_reason: FinishReason = "tool_calls" if calls else generation.finish_reason
     return Completion(
         text=generation.text,
         content=parsed.content,
         reasoning=parsed.reasoning,
         calls=calls,
-        problems=parsed.problems,
+        problems=(*parsed.problems, *against),
         finish_reason=finish_reason,
         usage=replace(generation.usage, tool_tokens=tool_tokens(engine, setup)),
         seconds=time.perf_counter() - started,
     )
+
+
+def _has_result(messages: Sequence[Message]) -> bool:
+    """Whether a result came since the user's last question."""
+    for message in reversed(messages):
+        if message.role == "tool":
+            return True
+        if message.role == "user" and message.name != FEEDBACK:
+            return False
+    return False
+
+
+def _held(calls: tuple[ToolCall, ...], choice: ToolChoice) -> tuple[tuple[ToolCall, ...], tuple[Problem, ...]]:
+    """The calls that tool_choice allows, and what it refuses: without a grammar a model may write anything."""
+    allowed = tuple(c for c in calls if choice.mode != "none" and choice.name in (None, c.name))
+    why = "no tool may be called now: answer" if choice.mode == "none" else f"only {choice.name} may be called now"
+    refused = [call for call in calls if call not in allowed]
+    problems = [Problem("tool_choice", f"{call.name} was called, but {why}.", "", call.span) for call in refused]
+    if choice.mode == "required" and not allowed and not problems:
+        problems.append(Problem("tool_choice", f"a call of {choice.name or 'a tool'} is needed now, not an answer."))
+    return allowed, tuple(problems)
 
 
 def tool_tokens(engine: Engine, setup: Setup) -> int:

@@ -147,3 +147,38 @@ def test_a_file_that_is_cut_short(tmp_path: Path, smollm2: LlamaEngine) -> None:
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="No such file"):
         Context(tmp_path / "none.gguf")
+
+
+@pytest.mark.parametrize("room", range(1, 12))
+def test_a_reply_that_is_cut_inside_forced_text_is_cut(smollm2: LlamaEngine, room: int) -> None:
+    forced = Grammar('root ::= "{\\"tool\\":\\"now\\",\\"args\\":{}}"')
+    generation = smollm2.generate(ASK, grammar=forced, sampling=Sampling(max_tokens=room))
+    assert (generation.finish_reason == "stop") == forced.accepts(generation.text)
+    assert generation.usage.completion_tokens <= room
+
+
+def test_cells_that_an_interrupted_decode_left_are_forgotten(smollm2: LlamaEngine) -> None:
+    context = smollm2.context
+    expected = smollm2.generate(ASK, sampling=Sampling(max_tokens=8)).text
+    context.keep(0)
+    for _done in context.decode(context.vocab.tokenize("something else entirely")):
+        context.tokens.clear()  # as if Ctrl-C had come before they were noted
+    assert smollm2.generate(ASK, sampling=Sampling(max_tokens=8)).text == expected
+
+
+def test_a_closed_engine_says_so() -> None:
+    from textcall.errors import EngineError
+    from textcall.resolve import resolve_model
+
+    engine = LlamaEngine(resolve_model("smollm2").path, n_ctx=256)
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineError, match="closed"):
+        engine.generate(ASK)
+
+
+def test_a_vocabulary_keeps_its_model_alive() -> None:
+    from textcall.resolve import resolve_model
+
+    vocab = Context(resolve_model("smollm2").path, vocab_only=True).vocab
+    assert len(vocab.tokenize("hello there")) == 2

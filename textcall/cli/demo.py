@@ -70,12 +70,11 @@ def demo_command(
 ) -> None:
     """Three questions, frame by frame, at temperature 0: what goes to the model, what it writes, what the code runs."""
     console = Console(highlight=False)
-    view = RunView(console)
+    view, frames = RunView(console), Frames(console)
     try:
         engine = load_engine(model, console, view, context)
         agent = Agent(engine, BUILTIN, sampling=Sampling(max_tokens=max_tokens))
         console.print(Text(f"{engine.description}: it gets text and writes text. Everything else is code.", "dim"))
-        frames = Frames(console)
         rows: list[tuple[Scenario, Run]] = []
         for language in ("zh", "en") if lang == "both" else (lang,):
             for scenario in SCENARIOS[language]:
@@ -86,6 +85,7 @@ def demo_command(
         console.print(summary(rows))
     finally:
         view.close()
+        frames.close()
 
 
 def faults(scenario: Scenario, run: Run) -> tuple[str, ...]:
@@ -159,6 +159,10 @@ class Frames:
                 self._panel("not usable: this goes back to the model", Text(event.message.content or ""), "yellow")
             case Finished():
                 self._answer(event.run)
+
+    def close(self) -> None:
+        """Take the bar away, wherever the run stopped."""
+        self._waiting.stop()
 
     def _request(self, event: TurnStarted) -> None:
         """The request; messages that an earlier frame has shown are only counted."""

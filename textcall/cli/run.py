@@ -46,7 +46,7 @@ def run_command(
     json_lines: Annotated[bool, typer.Option("--json", help="One event a line on stdout, as JSON.")] = False,
 ) -> None:
     """Answer QUESTION with a local model and tools: the answer on stdout, everything else on stderr."""
-    text = sys.stdin.read() if question == "-" else question
+    text = sys.stdin.buffer.read().decode("utf-8", errors="replace") if question == "-" else question
     if not text.strip():
         raise UsageError("the question is empty")
     chosen = toolset(tools)

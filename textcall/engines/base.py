@@ -1,7 +1,7 @@
 """What the rest of textcall knows of an engine: messages in, text out.
 
-An engine is handed messages whose content is plain text (roles system, user, assistant; see `textcall.prompting.fold`)
-and, where wanted, a grammar for the reply. It knows nothing of tools.
+An engine is handed messages whose content is plain text (roles system, user, assistant; see
+`textcall.prompting.template`) and, where wanted, a grammar for the reply. It knows nothing of tools.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
+from textcall.errors import UsageError
 from textcall.grammar import Grammar
 from textcall.messages import Message, Usage
 
@@ -29,6 +30,10 @@ class Sampling:
     top_p: float = 1.0
     seed: int | None = None
     max_tokens: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1 or self.temperature < 0:
+            raise UsageError("max_tokens must be at least 1, and temperature at least 0")
 
 
 @dataclass(frozen=True, slots=True)

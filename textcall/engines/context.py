@@ -71,11 +71,12 @@ class Context:
             self._memory = llama_cpp.llama_get_memory(self._ctx)
 
     def close(self) -> None:
-        """Free the model's memory. Calling it twice does nothing."""
-        if self._ctx is not None:
-            llama_cpp.llama_free(self._ctx)
-            self._ctx = None
-        self._model.close()
+        """Free the model's memory, once whoever uses it is done. Calling it twice does nothing."""
+        with self.lock:
+            if self._ctx is not None:
+                llama_cpp.llama_free(self._ctx)
+                self._ctx = None
+            self._model.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # the interpreter may be half gone
@@ -114,7 +115,9 @@ class Context:
 
     def keep(self, count: int) -> int:
         """Cut the context to its first `count` tokens; return what is left (0 where the model cannot be cut)."""
-        if count < len(self.tokens) and not llama_cpp.llama_memory_seq_rm(self._memory, 0, count, -1):
+        # always, not only where `tokens` is longer: an interrupted `decode` may have left cells unknown to it
+        self._model.pointer  # noqa: B018  raises where closed
+        if not llama_cpp.llama_memory_seq_rm(self._memory, 0, count, -1):
             count = 0  # recurrent and sliding-window models forget all or nothing
             llama_cpp.llama_memory_clear(self._memory, True)
         del self.tokens[count:]

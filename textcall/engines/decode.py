@@ -84,6 +84,7 @@ class _Reply:
         self._room = room
         self._chooser = Chooser(context.vocab, plan.sampling)
         self._told = 0
+        self._begin = 0  # where the reply proper begins, behind a think block
         self.data = bytearray()
         self.tokens = self.forced = self.reasoning = 0
         self.answer_probability: float | None = None
@@ -95,13 +96,15 @@ class _Reply:
             if self._vocab.written(token).strip() != THINK_OPEN:
                 return
             self._take(token)
+        closing = self._vocab.tokenize(f"\n{THINK_CLOSE}\n\n", special=True)
         while THINK_CLOSE.encode() not in self.data[-32:]:
             token = self._chooser.first(self._context.logits())
-            if self._vocab.is_end(token) or self.tokens >= self._room // 2:
-                self._take(*self._vocab.tokenize(f"\n{THINK_CLOSE}\n\n", special=True), forced=True)
+            if self._vocab.is_end(token) or self.tokens >= min(self._room // 2, self._room - len(closing)):
+                self._take(*closing[: max(0, self._room - self.tokens)], forced=True)
                 break
             self._take(token)
         self.reasoning = self.tokens
+        self._begin = len(self.data)
 
     def free(self) -> bool:
         """Write until the model ends. Returns False where the room is used up before."""
@@ -117,7 +120,10 @@ class _Reply:
         while cursor.can_continue:
             if self._plan.jump:
                 tokens, cursor = self._jump(cursor)
-                self._take(*tokens[: self._room - self.tokens], forced=True)
+                room = max(0, self._room - self.tokens)
+                self._take(*tokens[:room], forced=True)
+                if len(tokens) > room:
+                    return False
                 if not cursor.can_continue:
                     break
             if self.tokens >= self._room:
@@ -162,17 +168,17 @@ class _Reply:
         logits, first_bytes = self._context.logits(), cursor.first_bytes()
         test: Callable[[int], bool] = allows
         decision = self._plan.decision
-        if decision is not None and self.data.decode("utf-8", errors="ignore") == decision.prefix:
-            test = self._decide(decision, [t for t in self._chooser.candidates(first_bytes) if allows(t)])
+        if decision is not None and self.data[self._begin :] == decision.prefix.encode():
+            test = self._decide(decision, cursor, [t for t in self._chooser.candidates(first_bytes) if allows(t)])
         token = self._chooser.allowed(logits, test, first_bytes)
         if token is None:
             raise RuntimeError(f"no token fits the grammar after {bytes(self.data)!r}")  # a fault of textcall
         return token, steps.get(token)
 
-    def _decide(self, decision: Decision, allowed: list[int]) -> Callable[[int], bool]:
+    def _decide(self, decision: Decision, cursor: Cursor, allowed: list[int]) -> Callable[[int], bool]:
         """Leave only the tokens that answer, or only those that call, whichever the threshold says."""
         answer = decision.answer.encode()
-        answering = {t for t in allowed if _agree(self._vocab.piece(t), answer)}
+        answering = {t for t in allowed if _answers(cursor, self._vocab.piece(t), answer)}
         self.answer_probability = self._chooser.probability(self._context.logits(), answering, allowed)
         if decision.threshold is None:
             return set(allowed).__contains__
@@ -194,5 +200,11 @@ class _Reply:
                 pass
 
 
-def _agree(piece: bytes, answer: bytes) -> bool:
-    return bool(piece) and (answer.startswith(piece) or piece.startswith(answer))
+def _answers(cursor: Cursor, piece: bytes, answer: bytes) -> bool:
+    """Whether `piece` settles for `answer`: it holds the whole of it, or the grammar then forces the rest."""
+    if piece.startswith(answer):
+        return True
+    after = cursor.step(piece) if piece and answer.startswith(piece) else None
+    if after is None or after.pending:
+        return False
+    return after.grammar.forced(after.state).encode().startswith(answer[len(piece) :])

@@ -17,7 +17,8 @@ from textcall.tools import Tool
 # A question longer than this is not repeated beside every result: its tokens would cost more than they bring.
 LONG_QUESTION = 600
 
-# The `name` of user messages that textcall itself writes, so that they are not taken for the user's question.
+# The `name` of messages about an unusable reply: that reply as it was written, and what textcall says of it. They are
+# not taken for an answer and for the user's question.
 FEEDBACK = "textcall"
 
 
@@ -77,10 +78,15 @@ def what_is_open(question: str, convention: Convention) -> str:
     return f"The question was: {question}\n{go_on}"
 
 
-def feedback(problems: Sequence[Problem]) -> Message:
-    """The message that goes back to the model where its reply could not be used."""
+def feedback(problems: Sequence[Problem], *, beside_calls: bool = False) -> Message:
+    """The message that goes back to the model where its reply could not be used.
+
+    beside_calls: whether other calls of the same reply were run, so that only a part of it was refused.
+    """
     lines = [f"- {problem.message}" for problem in problems] or ["- the reply was empty"]
-    text = "Your last message could not be used:\n" + "\n".join(lines) + "\nWrite it again, corrected."
+    what = "A part of your message" if beside_calls else "Your last message"
+    again = "Write that part again, corrected." if beside_calls else "Write it again, corrected."
+    text = "\n".join([f"{what} could not be used:", *lines, again])
     return Message("user", text, name=FEEDBACK)
 
 
@@ -89,6 +95,8 @@ def _result(message: Message) -> str:
 
 
 def _assistant(message: Message, convention: Convention, has_tools: bool) -> Message:
+    if message.name == FEEDBACK:  # a reply that could not be used stays as it was written
+        return Message.assistant(message.content or "")
     calls = [render_call(call.name, call.arguments) for call in message.tool_calls]
     content = message.content or ""
     if not has_tools or (convention.shape is Shape.PLAIN):
