@@ -222,7 +222,21 @@ def test_the_users_own_system_text_comes_first() -> None:
     assert (engine.prompts[0][0].content or "").startswith("Speak like a pirate.")
 
 
-@pytest.mark.parametrize("question", ["", "  \n", [], [Message.assistant("Hi")], [Message.user("")]])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "  \n",
+        [],
+        [Message.assistant("Hi")],
+        [Message.user("")],
+        None,
+        5,
+        b"hi",
+        ["hi"],
+        [{"role": "user", "content": "hi"}],
+    ],
+)
 def test_nothing_to_answer(question: Any) -> None:
     with pytest.raises(UsageError):
         run(question=question)

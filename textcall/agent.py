@@ -262,7 +262,10 @@ _HARMLESS = frozenset({"truncated", "not_a_call", "role_confusion"})
 
 
 def _opening(question: str | Sequence[Message]) -> list[Message]:
-    messages = [Message.user(question)] if isinstance(question, str) else list(question)
+    messages = [Message.user(question)] if isinstance(question, str) else question
+    if not isinstance(messages, list | tuple) or not all(isinstance(message, Message) for message in messages):
+        raise UsageError("a question is a text or a list of Message values (Message.from_wire makes them of dicts)")
+    messages = list(messages)
     last = messages[-1] if messages else None
     if last is None or not (last.content or "").strip():
         raise UsageError("the question is empty")

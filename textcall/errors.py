@@ -16,8 +16,8 @@ What a *person* can fix is one of these, with a message that says what to do:
         └── ContextOverflow   5   400   the prompt does not fit into the context (says both numbers)
 
 Exit codes of the command line: 0 an answer was given; 1 the run ended without an answer that the model chose to give (a
-limit, an unusable reply: the last line says which); 2 to 5 as above; 130 interrupted (Ctrl-C); 70 a fault of textcall
-itself, which is a bug to report.
+limit, an unusable reply: the last line says which); 2 to 5 as above; 130 interrupted (Ctrl-C); 74 the system
+refused to read or write (a full disk); 70 a fault of textcall itself, which is a bug to report.
 """
 
 from __future__ import annotations

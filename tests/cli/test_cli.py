@@ -195,3 +195,62 @@ def test_a_reader_that_leaves_is_no_error(own: Path) -> None:
 def test_help_and_version(own: Path) -> None:
     assert "run" in textcall("--help", cwd=own).stdout
     assert textcall("--version", cwd=own).stdout.startswith("textcall 0.")
+
+
+NOISY = """
+from textcall import tool
+
+print("NOISE at import")
+
+@tool
+def ping() -> str:
+    "Ping."
+    print("NOISE in the tool")
+    return "pong \\x1b[31mred"
+"""
+
+
+def test_tools_that_print_do_not_disturb_stdout(own: Path) -> None:
+    (own / "noisy.py").write_text(NOISY)
+    done = textcall("run", "x", "-t", "noisy.py", "--tool-choice", "ping", "--json", "--max-tokens", "40", cwd=own)
+    assert [json.loads(line)["event"] for line in done.stdout.splitlines()][:4][-1] == "result"
+    assert done.stderr.count("NOISE") == 2
+    assert "\x1b[31m" not in done.stderr
+    assert "\\x1b[31mred" in done.stderr
+    assert "NOISE" not in textcall("grammar", "-t", "noisy.py", cwd=own).stdout
+
+
+def test_an_encoding_that_lacks_characters_loses_nothing(own: Path) -> None:
+    (own / "wide.py").write_text("from textcall import tool\n@tool\ndef t(größe: int) -> int:\n    return größe\n")
+    done = textcall("prompt", "-t", "wide.py", cwd=own, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    assert done.returncode == 0
+    assert "gr\\xf6\\xdfe" in done.stdout
+
+
+def test_a_closed_stdin_and_a_full_disk_are_lines(own: Path) -> None:
+    closed = f"{sys.executable} -m textcall parse <&-"
+    done = subprocess.run(["bash", "-c", closed], cwd=own, capture_output=True, text=True)
+    assert (done.returncode, "standard input is closed" in done.stderr) == (2, True)
+    if Path("/dev/full").exists():
+        full = f"{sys.executable} -m textcall grammar > /dev/full"
+        done = subprocess.run(["bash", "-c", full], cwd=own, capture_output=True, text=True)
+        assert "Traceback" not in done.stderr or "No space left" in done.stderr
+
+
+def test_ctrl_c_while_the_model_loads(own: Path) -> None:
+    """The signal comes while C code calls back, where an exception would be lost."""
+    script = (
+        "import os, signal, sys\n"
+        "from textcall.engines.llama import LlamaEngine\n"
+        "from textcall.resolve import resolve_model\n"
+        "sent = []\n"
+        "def listen(event):\n"
+        "    if not sent:\n"
+        "        sent.append(1); os.kill(os.getpid(), signal.SIGINT)\n"
+        "try:\n"
+        "    LlamaEngine(resolve_model('smollm2').path, n_ctx=256, listener=listen)\n"
+        "except KeyboardInterrupt:\n"
+        "    sys.exit(7)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=own, capture_output=True, text=True)
+    assert done.returncode == 7, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from textcall.cli.prompt import grammar_command, prompt_command
 from textcall.cli.run import run_command
 from textcall.errors import TextcallError
 
-INTERRUPTED, FAULT = 130, 70
+INTERRUPTED, FAULT, SYSTEM = 130, 70, 74
 
 
 class Commands(typer.core.TyperGroup):
@@ -34,6 +35,8 @@ class Commands(typer.core.TyperGroup):
         except BrokenPipeError as error:  # `textcall … | head`: whoever reads has had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit from error
+        except OSError as error:  # a full disk, a closed stream
+            raise _failed(f"the system refused: {error}", SYSTEM) from error
         except Exception as error:
             if isinstance(error, typer.Exit | typer.Abort) or _is_usage(error) or _debugging():
                 raise
@@ -76,6 +79,9 @@ app.add_typer(models.app)
 
 def main() -> None:
     """The program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding lacks is shown as an escape, never lost
+            stream.reconfigure(errors="backslashreplace")
     app()
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from textcall.agent import Agent, CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
 from textcall.cli.options import ContextOption, ModelOption
 from textcall.cli.run import load_engine
-from textcall.cli.show import ENDINGS, RunView, Waiting, call_text, result_text, total_text, usage_text
+from textcall.cli.show import ENDINGS, RunView, Waiting, call_text, result_text, total_text, usage_text, visible
 from textcall.engines.base import Loading, Prompting, Sampling, Written
 from textcall.messages import Completion, Message
 from textcall.toolbox import BUILTIN
@@ -178,14 +178,14 @@ class Frames:
         self._panel(f"turn {event.number}: what the model is told", Group(*body), "blue")
 
     def _reply(self, completion: Completion) -> None:
-        body = [Text(completion.text, "bold cyan")]
+        body = [Text(visible(completion.text), "bold cyan")]
         body += [Text(f"{problem.kind}: {problem.message}", "yellow") for problem in completion.problems]
         body.append(Text(usage_text(completion.usage, completion.seconds), "dim"))
         meaning = "a call" if completion.calls else "an answer" if completion.content else "nothing usable"
         self._panel(f"what the model wrote: only text. The code reads {meaning} in it", Group(*body), "cyan")
 
     def _answer(self, run: Run) -> None:
-        self._panel("the answer", Group(Text(run.text, "bold"), Text(total_text(run), "dim")), "magenta")
+        self._panel("the answer", Group(Text(visible(run.text), "bold"), Text(total_text(run), "dim")), "magenta")
 
     def _panel(self, title: str, body: Text | Group, colour: str) -> None:
         self._waiting.stop()
@@ -196,7 +196,7 @@ class Frames:
 
 def message_text(message: Message) -> Text:
     """A message as the engine gets it."""
-    return Text.assemble((f"{message.role}: ", "bold blue"), message.content or "")
+    return Text.assemble((f"{message.role}: ", "bold blue"), visible(message.content or ""))
 
 
 def _common(before: Sequence[Message], now: Sequence[Message]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -38,9 +40,17 @@ ContextOption = Annotated[int, typer.Option("--context", min=256, help="Tokens o
 def toolset(specs: list[str] | None) -> Toolset:
     """The built-in tools, or those of the modules and files in `specs`."""
     tools: list[Tool] = []
-    for spec in specs or ["builtin"]:
-        tools.extend(BUILTIN if spec == "builtin" else load_tools(spec))
+    with redirect_stdout(sys.stderr):  # a user's module may print; stdout is for what the command gives
+        for spec in specs or ["builtin"]:
+            tools.extend(BUILTIN if spec == "builtin" else load_tools(spec))
     return Toolset.of(tools)
+
+
+def stdin_text() -> str:
+    """All of standard input; bytes that are no UTF-8 are replaced."""
+    if sys.stdin is None:
+        raise UsageError("standard input is closed")
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
 
 
 def system_text(value: str | None) -> str | None:

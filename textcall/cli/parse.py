@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from textcall.block import Convention
-from textcall.cli.options import ToolsOption, toolset
+from textcall.cli.options import ToolsOption, stdin_text, toolset
 from textcall.cli.show import call_text
 from textcall.messages import compact_json
 from textcall.parsing import Parsed, parse
@@ -28,7 +28,7 @@ def parse_command(
 ) -> None:
     """Read a reply from standard input and print the calls in it. Exit code 1 where something in it was refused."""
     chosen = toolset(tools)
-    text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    text = stdin_text()
     parsed = parse(text, tuple(chosen), strict=strict, finish_reason=finish_reason, convention=Convention())
     reasons = _reasons(text, parsed) if why else None
     if json_out:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from contextlib import redirect_stdout
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
@@ -16,10 +17,11 @@ from textcall.cli.options import (
     ModelOption,
     SystemOption,
     ToolsOption,
+    stdin_text,
     system_text,
     toolset,
 )
-from textcall.cli.show import ENDINGS, LABEL, RunView
+from textcall.cli.show import ENDINGS, LABEL, RunView, visible
 from textcall.engines.base import Listener, Sampling
 from textcall.engines.llama import LlamaEngine
 from textcall.errors import UsageError
@@ -46,10 +48,11 @@ def run_command(
     json_lines: Annotated[bool, typer.Option("--json", help="One event a line on stdout, as JSON.")] = False,
 ) -> None:
     """Answer QUESTION with a local model and tools: the answer on stdout, everything else on stderr."""
-    text = sys.stdin.buffer.read().decode("utf-8", errors="replace") if question == "-" else question
+    text = stdin_text() if question == "-" else question
     if not text.strip():
         raise UsageError("the question is empty")
     chosen = toolset(tools)
+    own = system_text(system)
     ToolChoice.parse(tool_choice, chosen)  # before the model is loaded: a typing error should not cost the wait
     console = Console(stderr=True, highlight=False)
     view = RunView(console)
@@ -58,17 +61,19 @@ def run_command(
         agent = Agent(
             engine,
             chosen,
-            system=system_text(system),
+            system=own,
             sampling=Sampling(temperature=temperature, seed=seed, max_tokens=max_tokens),
             tool_choice=tool_choice,
             max_steps=max_steps,
             constrained=not no_grammar,
         )
-        run = agent.run(text, json_listener(view) if json_lines else view)
+        out = sys.stdout
+        with redirect_stdout(sys.stderr):  # tools may print
+            run = agent.run(text, json_listener(view, out) if json_lines else view)
     finally:
         view.close()
     if not json_lines:
-        sys.stdout.write(run.text + "\n")
+        sys.stdout.write((visible(run.text) if sys.stdout.isatty() else run.text) + "\n")
     if run.finish_reason != "stop":
         console.print(Text(ENDINGS[run.finish_reason], style="yellow"))
         raise typer.Exit(1)
@@ -81,14 +86,14 @@ def load_engine(model: str | None, console: Console, listener: Listener, context
     return LlamaEngine(resolved.path, n_ctx=context, listener=listener)
 
 
-def json_listener(view: RunView) -> RunListener:
+def json_listener(view: RunView, out: TextIO) -> RunListener:
     """Writes each event as a line on stdout and still shows the run on stderr."""
 
     def listen(event: RunEvent) -> None:
         view(event)
         written = event_json(event)
         if written is not None:
-            sys.stdout.write(compact_json(written) + "\n")
-            sys.stdout.flush()
+            out.write(compact_json(written) + "\n")
+            out.flush()
 
     return listen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,7 +82,7 @@ class RunView:
             case ResultCame():
                 self._line("result", result_text(event.result))
             case FedBack():
-                self._line("told", Text(event.message.content or "", style="yellow"))
+                self._line("told", Text(visible(event.message.content or ""), style="yellow"))
             case Finished():
                 self._line("total", Text(total_text(event.run), style="dim"))
 
@@ -96,7 +97,7 @@ class RunView:
             self._console.print(Text("wrote".ljust(LABEL), style="dim"), end="")
             self._writing = True
         style = "dim cyan" if event.forced else "cyan"
-        self._console.print(Text(event.text, style=style), end="", soft_wrap=True)
+        self._console.print(Text(visible(event.text), style=style), end="", soft_wrap=True)
 
     def _end_writing(self) -> None:
         if self._writing:
@@ -113,16 +114,24 @@ class RunView:
         self._console.print(Text.assemble((label.ljust(LABEL), "dim"), text), soft_wrap=True)
 
 
+def visible(text: str) -> str:
+    """`text` without anything that a terminal would obey: control characters as `\\x1b`."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 def call_text(call: ToolCall) -> Text:
     """`name(key=value, …)`, and how the call was read where it was not written canonically."""
     arguments = ", ".join(f"{key}={compact_json(value)}" for key, value in call.arguments.items())
     how = "" if call.how == ("strict",) else f"   read by: {', '.join(call.how)}"
-    return Text.assemble((call.name, "bold green"), f"({arguments})", (how, "yellow"))
+    return Text.assemble((call.name, "bold green"), visible(f"({arguments})"), (how, "yellow"))
 
 
 def result_text(result: ToolResult) -> Text:
     """The result's content, in red where the tool failed."""
-    return Text(shortened(result.content), style="" if result.ok else "red")
+    return Text(visible(shortened(result.content)), style="" if result.ok else "red")
 
 
 def usage_text(usage: Usage, seconds: float) -> str:

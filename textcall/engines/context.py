@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -62,7 +63,8 @@ class Context:
         self.lock = threading.RLock()
         self.tokens: list[int] = []
         self._ctx: llama_cpp.llama_context_p | None = None
-        self._model = Model(_load(path, gpu_layers, vocab_only, progress))
+        with _noted_interrupts() as interrupts:
+            self._model = Model(_load(path, gpu_layers, vocab_only, progress, interrupts))
         self.vocab = Vocabulary(self._model)
         if not vocab_only:
             trained = llama_cpp.llama_model_n_ctx_train(self._model.pointer)
@@ -166,8 +168,27 @@ def _check_file(path: Path) -> None:
         raise ModelFileError(f"{path}: not a GGUF file (it does not begin with 'GGUF')")
 
 
-def _load(path: Path, gpu_layers: int, vocab_only: bool, progress: Callable[[float], None]) -> llama_cpp.llama_model_p:
-    interrupted: list[BaseException] = []
+@contextlib.contextmanager
+def _noted_interrupts() -> Iterator[list[BaseException]]:
+    """While C code calls back, Ctrl-C is noted instead of raised: an exception cannot cross C and would be lost."""
+    noted: list[BaseException] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = signal.signal(signal.SIGINT, lambda *_args: noted.append(KeyboardInterrupt()))
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _load(
+    path: Path,
+    gpu_layers: int,
+    vocab_only: bool,
+    progress: Callable[[float], None],
+    interrupted: list[BaseException],
+) -> llama_cpp.llama_model_p:
 
     def on_progress(fraction: float, _data: ctypes.c_void_p) -> bool:
         try:
@@ -184,6 +205,8 @@ def _load(path: Path, gpu_layers: int, vocab_only: bool, progress: Callable[[flo
     _log.clear()
     model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
     if interrupted:
+        if model:
+            llama_cpp.llama_model_free(model)
         raise interrupted[0]
     if not model:
         raise ModelFileError(f"{path}: llama.cpp cannot load it: {_last_error()}")
