@@ -95,6 +95,7 @@ NEVER = [
     row("a broken list", ARRAY, "[1, 2"),
     row("contradiction in a string", OBJECT, '{"a": 1, "a": 2}'),
     row("NaN", NUMBER, "NaN"),
+    row("overflow", NUMBER, "1e999"),
     row("an object for a number", {"anyOf": [INTEGER, {"type": "array", "items": INTEGER}]}, {"x": 1}),
     row("out of range all the same", {"type": "integer", "maximum": 4}, "5"),
 ]

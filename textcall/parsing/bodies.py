@@ -55,9 +55,15 @@ def values(c: Cursor, pos: int, *, stops: tuple[str, ...], wrapped: bool, on_lin
         pos = match.end() if match else found.end
         pos = pos if on_line or wrapped else c.skip(pos)
         c.need(pos >= len(c.buf))
-        if not starts_value(c.buf, pos) or (others and on_line):
+        if not starts_value(c.buf, pos) or _at_stop(c, pos, stops) or (others and on_line):
             end = pos if on_line and not others else found.end
             return Body(tuple(calls), end, tuple(dict.fromkeys(repairs)), tuple(duplicates), others)
+
+
+def _at_stop(c: Cursor, pos: int, stops: tuple[str, ...]) -> bool:
+    found = any(c.buf.startswith(stop, pos) for stop in stops)
+    c.need(not found and any(stop.startswith(c.buf[pos : pos + len(stop)]) for stop in stops))
+    return found
 
 
 def wrapped(c: Cursor, pos: int, *, closers: tuple[str, ...]) -> Body | None:

@@ -16,6 +16,7 @@ Never: "3.7", "five", "0x10", "" for an integer; "yes" for a boolean; 1.5, true 
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -114,7 +115,7 @@ def _from_text(text: str, wanted: set[str]) -> Iterator[Any]:
     if wanted & {"integer", "number"} and len(text) <= MAX_DIGITS:
         if _INTEGER.fullmatch(text):
             yield int(text)
-        elif "number" in wanted and _NUMBER.fullmatch(text):
+        elif "number" in wanted and _NUMBER.fullmatch(text) and math.isfinite(float(text)):
             yield float(text)
     word = text.lower()
     if word in _WORDS and ("null" if _WORDS[word] is None else "boolean") in wanted:

@@ -48,6 +48,11 @@ def clean_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def without_surrogates(text: str) -> str:
+    """Text without raw surrogates, each U+FFFD instead: positions stay what they are."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
 def _unescape(body: str) -> tuple[str, list[str]]:
     found = {match[1] for match in _ESCAPE.finditer(body)}
     illegal = {escape for escape in found if escape not in _PLAIN and escape not in _DROPPED and len(escape) == 1}

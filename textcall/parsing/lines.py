@@ -109,14 +109,14 @@ def _python(c: Cursor, at: int) -> bool:
 def _broken(c: Cursor, at: int, error: Broken) -> None:
     """A value that cannot be read: refused where it was meant as a call, text where not."""
     end = extent(c, at)
-    source = c.buf[at : len(c.buf) if error.incomplete else end]
-    end = c.failed(error, end)
-    if not c.meant_as_call(source, error):
-        c.mention(max(end, at + 1))
-        return
     if error.incomplete and "\n{" not in c.buf[end:]:
         end = len(c.buf)
-    c.refused(at, end, error)
+    meant = c.meant_as_call(c.buf[at:end], error)
+    end = c.failed(error, end)
+    if meant:
+        c.refused(at, end, error)
+    else:
+        c.mention(max(end, at + 1))
 
 
 def extent(c: Cursor, at: int) -> int:

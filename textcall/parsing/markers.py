@@ -144,5 +144,5 @@ PLAIN_LINES = re.compile(
     r"[^\s{\[<｛［`~>\ufeff][^\n<\[`]*+)?\n)*+",
     re.IGNORECASE,
 )
-TOKEN = re.compile(r"<\|[^|\n]{0,60}\|>|</s>|<｜[^｜\n]{0,60}｜>")
+TOKEN = re.compile(rf"<\|[^|\n]{{0,60}}\|>|<｜[^｜\n]{{0,60}}｜>|{_any(ENDS + LINE_ENDS)}")
 SEARCH = re.compile(rf"\n|{_any(_EVERYWHERE)}|{FUNCTION}")

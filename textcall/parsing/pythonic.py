@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
+import warnings
 from typing import Any
 
+from textcall.parsing.escapes import clean_surrogates
 from textcall.parsing.forms import Shaped
 from textcall.parsing.strict import MAX_DEPTH, depth
 
@@ -25,7 +28,9 @@ def read_pythonic(source: str, *, bare: bool) -> tuple[Shaped, ...] | None:
         return None
     source = _STRING.sub(_escaped, source.strip())
     try:
-        tree = ast.parse(source, mode="exec")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Python thinks of the model's escapes is nobody's concern
+            tree = ast.parse(source, mode="exec")
         statements = [node.value for node in tree.body if isinstance(node, ast.Expr)]
         if len(statements) != len(tree.body):
             return None
@@ -78,12 +83,16 @@ def _name(node: ast.expr) -> str:
 
 def _literal(node: ast.expr) -> Any:
     """JSON's values, in Python's or JSON's words."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return clean_surrogates(node.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | None):
+        if isinstance(node.value, float) and not math.isfinite(node.value):
+            raise _NotLiteral
         return node.value
     if isinstance(node, ast.Name) and node.id in _WORDS:
         return _WORDS[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        value = node.operand.value
+        value = _literal(node.operand)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return -value
     if isinstance(node, ast.List | ast.Tuple):

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from textcall.block import ARGS_KEY, NAME_KEY, Convention
 from textcall.messages import Problem, ToolCall
 from textcall.parsing.cursor import MAX_FAILURES, Segment
+from textcall.parsing.escapes import without_surrogates
 from textcall.parsing.events import CallReady, Event, ProblemFound, Restarted, TextCame, ThoughtCame
 from textcall.parsing.forms import Shaped
 from textcall.parsing.judge import Answer, Judge, new_id
@@ -49,6 +50,7 @@ def parse(
     inside a think block, which the prompt opened. ids: makes the ids of calls.
     """
     judge = Judge(tools, strict=strict, convention=convention, ids=ids)
+    text = without_surrogates(text)
     quick = None if thinking or finish_reason == "length" else _canonical(text, judge)
     if quick is not None:
         return quick

@@ -146,7 +146,7 @@ class Scanner:
         if bodies.starts_value(c.buf, at):
             lines.value(c, at)
             return
-        if lines.starts_word(c, at):
+        if not c.passage.is_open and lines.starts_word(c, at):
             if lines.is_role(c, at):
                 self._end(c, "role", at)
                 return

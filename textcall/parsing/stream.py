@@ -9,6 +9,7 @@ from typing import Any
 
 from textcall.block import ARGS_ALIASES, NAME_ALIASES, Convention
 from textcall.messages import compact_json
+from textcall.parsing.escapes import without_surrogates
 from textcall.parsing.events import ArgumentsCame, CallDropped, CallReady, CallStarted, Event
 from textcall.parsing.judge import Judge, new_id
 from textcall.parsing.reply import FinishReason, Parsed, Reading
@@ -51,7 +52,7 @@ class StreamParser:
 
     def feed(self, piece: str | bytes) -> list[Event]:
         """The events that a piece of the reply brings. Bytes may be cut inside a character."""
-        text = self._bytes.decode(piece) if isinstance(piece, bytes) else piece
+        text = self._bytes.decode(piece) if isinstance(piece, bytes) else without_surrogates(piece)
         events = list(self._preview.piece(text))
         self._new.append(text)
         self._new_length += len(text)
