@@ -90,7 +90,7 @@ class Scanner:
 
     def _step(self, c: Cursor) -> None:
         if c.failures >= MAX_FAILURES:
-            c.text(len(c.buf))
+            c.pos = len(c.buf)
         elif self.ended:
             self.after.append(c.buf[c.pos :])
             c.take("dropped", len(c.buf))
