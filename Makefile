@@ -31,7 +31,7 @@ demo: $(VENV)/.demo ## install, fetch the model, run the demo (MODEL=smollm2: th
 	@$(BIN)/textcall demo --model "$(MODEL)"
 
 test: lint ## lint, types, and the tests with branch coverage
-	$(BIN)/pytest --cov --cov-branch --cov-report=term
+	$(BIN)/pytest -n auto --dist worksteal --cov --cov-branch --cov-report=term
 
 lint: $(VENV)/.dev ## ruff and mypy
 	$(BIN)/ruff check .

@@ -103,7 +103,7 @@ SCHEMAS: list[tuple[Any, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "default", "schema"), SCHEMAS, ids=str)
+@pytest.mark.parametrize(("annotation", "default", "schema"), SCHEMAS)
 def test_the_schema_of_a_parameter(annotation: Any, default: Any, schema: dict[str, Any]) -> None:
     whole = parameters(taking(annotation, default))
     assert whole["properties"] == {"x": schema}
@@ -121,7 +121,7 @@ REFERENCES: list[tuple[Any, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "name", "schema"), REFERENCES, ids=str)
+@pytest.mark.parametrize(("annotation", "name", "schema"), REFERENCES)
 def test_types_with_a_name_are_referred_to_and_have_no_title(
     annotation: Any, name: str, schema: dict[str, Any]
 ) -> None:
@@ -142,7 +142,7 @@ REQUIRED: list[tuple[Any, Any, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "default", "required"), REQUIRED, ids=str)
+@pytest.mark.parametrize(("annotation", "default", "required"), REQUIRED)
 def test_what_has_no_default_is_required(annotation: Any, default: Any, required: bool) -> None:
     assert parameters(taking(annotation, default)).get("required", []) == (["x"] if required else [])
 
@@ -168,7 +168,7 @@ CONVERTED: list[tuple[Any, Any, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "default", "arguments", "value"), CONVERTED, ids=str)
+@pytest.mark.parametrize(("annotation", "default", "arguments", "value"), CONVERTED)
 def test_arguments_become_what_the_annotation_says(
     annotation: Any, default: Any, arguments: dict[str, Any], value: Any
 ) -> None:
@@ -188,7 +188,7 @@ UNFIT: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "arguments", "said"), UNFIT, ids=str)
+@pytest.mark.parametrize(("annotation", "arguments", "said"), UNFIT)
 def test_arguments_that_do_not_fit_are_a_value_error(annotation: Any, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match="the arguments do not fit") as caught:
         called(taking(annotation), arguments)
@@ -345,7 +345,7 @@ CALLABLES: list[tuple[Callable[..., Any], dict[str, Any], Any, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "arguments", "value", "doc"), CALLABLES, ids=str)
+@pytest.mark.parametrize(("function", "arguments", "value", "doc"), CALLABLES)
 def test_whatever_can_be_called(
     function: Callable[..., Any], arguments: dict[str, Any], value: Any, doc: str | None
 ) -> None:
