@@ -14,7 +14,7 @@ pytestmark = pytest.mark.quality
 ALL = [(language, scenario) for language, scenarios in SCENARIOS.items() for scenario in scenarios]
 
 
-@pytest.mark.parametrize(("language", "scenario"), ALL, ids=lambda value: value.title if isinstance(value, Scenario) else value)
+@pytest.mark.parametrize(("language", "scenario"), ALL, ids=[f"{language}: {s.title}" for language, s in ALL])
 def test_the_demo_works(qwen: LlamaEngine, language: str, scenario: Scenario) -> None:
     run = Agent(qwen, BUILTIN).run(scenario.question)
     assert not faults(scenario, run), (language, run.text, [s.completion.text for s in run.steps])
