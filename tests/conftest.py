@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,12 @@ import pytest
 from textcall.engines.llama import LlamaEngine
 from textcall.errors import ModelError
 from textcall.resolve import resolve_model
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing that a test or a process that it starts evaluates is kept in the user's own folder."""
+    os.environ["TEXTCALL_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")

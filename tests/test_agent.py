@@ -321,3 +321,19 @@ def test_the_threshold_holds_only_before_any_result() -> None:
     assert [m.role for m in result.messages[:-1]] == ["user", "assistant", "user", "assistant", "tool"]
     assert (decided[0], decided[2], decided[4]) == (True, True, False)
     assert decision_of(result.messages[:1], setup, ToolChoice("none")) is None
+
+
+@pytest.mark.parametrize(
+    ("stop", "text"), [(("dogs",), "Cats and "), (("mice", " and"), "Cats"), (("birds",), "Cats and dogs.")]
+)
+def test_a_stop_text_cuts_the_answer_and_no_call(stop: tuple[str, ...], text: str) -> None:
+    call = render_call("fail", {"reason": "no dogs and mice"})
+    result, _ = run(call, answer("Cats and dogs."), sampling=Sampling(stop=stop))
+    assert result.steps[0].completion.calls[0].arguments == {"reason": "no dogs and mice"}
+    assert result.text == text
+
+
+@pytest.mark.parametrize("stop", ["end", ("",)])
+def test_stop_texts_are_a_list_of_texts(stop: Any) -> None:
+    with pytest.raises(UsageError, match="stop"):
+        Sampling(stop=stop)

@@ -10,6 +10,7 @@ import pytest
 from textcall.catalogue import CATALOGUE, find
 from textcall.errors import ModelFileError, ModelNotFound
 from textcall.resolve import (
+    cache_folder,
     download_folder,
     fault,
     model_files,
@@ -232,3 +233,11 @@ def test_files_of_all_folders(tmp_path: Path, models: Path) -> None:
     files = model_files(environ)
     assert files[0] == near
     assert files[-1] == user
+
+
+def test_where_evaluated_prompts_are_kept(tmp_path: Path) -> None:
+    assert cache_folder({"TEXTCALL_CACHE": ""}) is None
+    assert cache_folder({"TEXTCALL_CACHE": str(tmp_path)}) == tmp_path
+    if sys.platform == "linux":
+        assert cache_folder({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "textcall"
+        assert cache_folder({}) == Path.home() / ".cache" / "textcall"

@@ -276,6 +276,6 @@ def _opening(question: str | Sequence[Message]) -> list[Message]:
 
 def _load(model: Path | str | None) -> Engine:
     from textcall.engines.llama import LlamaEngine  # loads the native library: only where a file is run
-    from textcall.resolve import resolve_model
+    from textcall.resolve import cache_folder, resolve_model
 
-    return LlamaEngine(resolve_model(model and str(model)).path)
+    return LlamaEngine(resolve_model(model and str(model)).path, cache=cache_folder())

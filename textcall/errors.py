@@ -13,7 +13,8 @@ What a *person* can fix is one of these, with a message that says what to do:
     │   └── DownloadError     3   502   a model could not be fetched, or its sha256 is wrong
     ├── GrammarError          4   500   a GBNF text that is not one (a fault of textcall or of a hand-written file)
     └── EngineError           5   500   the engine failed while it was running
-        └── ContextOverflow   5   400   the prompt does not fit into the context (says both numbers)
+        ├── ContextOverflow   5   400   the prompt does not fit into the context (says both numbers)
+        └── Cancelled       130   499   a listener ended the generation: nobody wants the reply any more
 
 Exit codes of the command line: 0 an answer was given; 1 the run ended without an answer that the model chose to give (a
 limit, an unusable reply: the last line says which); 2 to 5 as above; 130 interrupted (Ctrl-C); 74 the system
@@ -91,6 +92,14 @@ class EngineError(TextcallError):
 
     code = "engine"
     exit_code = 5
+
+
+class Cancelled(EngineError):
+    """Nobody wants the reply any more: for listeners to raise."""
+
+    code = "cancelled"
+    status = 499
+    exit_code = 130
 
 
 class ContextOverflow(EngineError):

@@ -70,6 +70,19 @@ def download_folder(environ: Mapping[str, str] = os.environ) -> Path:
     return next((folder for folder in folders if folder.is_dir()), folders[-1])
 
 
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Where evaluated prompts are kept between runs. TEXTCALL_CACHE names another folder; empty keeps nothing."""
+    if "TEXTCALL_CACHE" in environ:
+        named = environ["TEXTCALL_CACHE"].strip()
+        return Path(named).expanduser() if named else None
+    if sys.platform == "win32":
+        base = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        return base / "textcall" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "textcall"
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "textcall"
+
+
 def model_files(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """The .gguf files in the models folders that may be a whole language model; unfinished downloads are none.
 

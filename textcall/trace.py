@@ -7,6 +7,7 @@ from functools import singledispatch
 from typing import Any
 
 from textcall.agent import CallStarted, FedBack, Finished, ResultCame, RunEvent, TurnRead, TurnStarted
+from textcall.engines.base import Noticed
 from textcall.messages import Completion, Message, Problem, ToolCall, ToolResult
 
 
@@ -26,6 +27,11 @@ def _turn_started(event: TurnStarted) -> Mapping[str, Any]:
     request = [message.to_wire() for message in event.request]
     choice = event.choice.name or event.choice.mode
     return {"event": "turn_started", "turn": event.number, "tool_choice": choice, "request": request}
+
+
+@_as_json.register
+def _noticed(event: Noticed) -> Mapping[str, Any]:
+    return {"event": "notice", "text": event.text}
 
 
 @_as_json.register

@@ -85,7 +85,7 @@ def take_turn(
     finish_reason: FinishReason = "tool_calls" if calls else generation.finish_reason
     return Completion(
         text=generation.text,
-        content=parsed.content,
+        content=_before_stop(parsed.content, setup.sampling.stop),
         reasoning=parsed.reasoning,
         calls=calls,
         problems=(*parsed.problems, *against),
@@ -93,6 +93,12 @@ def take_turn(
         usage=replace(generation.usage, tool_tokens=tool_tokens(engine, setup)),
         seconds=time.perf_counter() - started,
     )
+
+
+def _before_stop(content: str | None, stops: Sequence[str]) -> str | None:
+    """The answer up to a stop text: under a grammar it stands inside of a reply that must be whole."""
+    places = [place for stop in stops if content and (place := content.find(stop)) >= 0]
+    return content[: min(places)] if content and places else content
 
 
 def _has_result(messages: Sequence[Message]) -> bool:

@@ -182,3 +182,50 @@ def test_a_vocabulary_keeps_its_model_alive() -> None:
 
     vocab = Context(resolve_model("smollm2").path, vocab_only=True).vocab
     assert len(vocab.tokenize("hello there")) == 2
+
+
+WORDS = [Message.user("Count from one to twenty in words, separated by commas.")]
+
+
+@pytest.mark.parametrize("place", [(4, 9), (0, 3), (11, 12)])
+def test_a_stop_text_ends_the_reply_in_front_of_it(smollm2: LlamaEngine, place: tuple[int, int]) -> None:
+    whole = smollm2.generate(WORDS, sampling=Sampling(max_tokens=24)).text
+    stop = whole[slice(*place)]
+    told: list[object] = []
+    sampling = Sampling(max_tokens=24, stop=("\x00never", stop))
+    generation = smollm2.generate(WORDS, sampling=sampling, listener=told.append)
+    assert generation.text == whole[: whole.index(stop)]
+    assert generation.finish_reason == "stop"
+    assert "".join(e.text for e in told if isinstance(e, Written)) == generation.text
+
+
+def test_what_only_began_like_a_stop_text_is_told_in_the_end(smollm2: LlamaEngine) -> None:
+    whole = smollm2.generate(WORDS, sampling=Sampling(max_tokens=8)).text
+    told: list[object] = []
+    sampling = Sampling(max_tokens=8, stop=(whole[-3:] + "\x00",))
+    generation = smollm2.generate(WORDS, sampling=sampling, listener=told.append)
+    assert generation.text == whole
+    assert "".join(e.text for e in told if isinstance(e, Written)) == whole
+
+
+class Enough(Exception):
+    """What the listener of a test raises."""
+
+
+@pytest.mark.parametrize("kind", [Prompting, Written])
+def test_a_listener_ends_the_generation_and_the_engine_stays_usable(smollm2: LlamaEngine, kind: type) -> None:
+    long = [Message.user("The sea is wide. " * 40), *WORDS]
+    expected = smollm2.generate(long, sampling=Sampling(max_tokens=8)).text
+    smollm2.context.keep(0)
+    seen: list[object] = []
+
+    def listen(event: object) -> None:
+        seen.append(event)
+        if sum(isinstance(e, kind) for e in seen) == 2:
+            raise Enough
+
+    with pytest.raises(Enough):
+        smollm2.generate(long, sampling=Sampling(max_tokens=8), listener=listen)
+    last = next(e for e in reversed(seen) if isinstance(e, Prompting))
+    assert (last.done < last.total) == (kind is Prompting)
+    assert smollm2.generate(long, sampling=Sampling(max_tokens=8)).text == expected

@@ -16,10 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from textcall.agent import Agent, CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
-from textcall.cli.options import ContextOption, ModelOption
+from textcall.cli.options import ContextOption, ModelOption, NoCacheOption
 from textcall.cli.run import load_engine
 from textcall.cli.show import ENDINGS, RunView, Waiting, call_text, result_text, total_text, usage_text, visible
-from textcall.engines.base import Loading, Prompting, Sampling, Written
+from textcall.engines.base import Loading, Noticed, Prompting, Sampling, Written
 from textcall.messages import Completion, Message
 from textcall.toolbox import BUILTIN
 
@@ -66,13 +66,14 @@ def demo_command(
     ] = "both",
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Of each reply.")] = 512,
     context: ContextOption = 4096,
+    no_cache: NoCacheOption = False,
     plain: Annotated[bool, typer.Option("--plain", help="Short lines instead of frames.")] = False,
 ) -> None:
     """Three questions, frame by frame, at temperature 0: what goes to the model, what it writes, what the code runs."""
     console = Console(highlight=False)
     view, frames = RunView(console), Frames(console)
     try:
-        engine = load_engine(model, console, view, context)
+        engine = load_engine(model, console, view, context, cached=not no_cache)
         agent = Agent(engine, BUILTIN, sampling=Sampling(max_tokens=max_tokens))
         console.print(Text(f"{engine.description}: it gets text and writes text. Everything else is code.", "dim"))
         rows: list[tuple[Scenario, Run]] = []
@@ -147,6 +148,9 @@ class Frames:
                 self._waiting.show(event)
             case Written():
                 self._waiting.stop()
+            case Noticed():
+                self._waiting.stop()
+                self._console.print(Text(visible(event.text), "yellow"))
             case TurnStarted():
                 self._request(event)
             case TurnRead():

@@ -34,6 +34,9 @@ ChoiceOption = Annotated[
 SystemOption = Annotated[
     str | None, typer.Option("--system", metavar="TEXT|@FILE", help="Your own system text, in front of the tools.")
 ]
+NoCacheOption = Annotated[
+    bool, typer.Option("--no-cache", help="Evaluate the whole prompt, and keep nothing of it for the next run.")
+]
 ContextOption = Annotated[int, typer.Option("--context", min=256, help="Tokens of context.")]
 
 

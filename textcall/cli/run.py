@@ -15,6 +15,7 @@ from textcall.cli.options import (
     ChoiceOption,
     ContextOption,
     ModelOption,
+    NoCacheOption,
     SystemOption,
     ToolsOption,
     stdin_text,
@@ -26,7 +27,7 @@ from textcall.engines.base import Listener, Sampling
 from textcall.engines.llama import LlamaEngine
 from textcall.errors import UsageError
 from textcall.messages import compact_json
-from textcall.resolve import resolve_model
+from textcall.resolve import cache_folder, resolve_model
 from textcall.tools import ToolChoice
 from textcall.trace import event_json
 
@@ -45,6 +46,7 @@ def run_command(
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Of each reply.")] = 1024,
     context: ContextOption = 8192,
     no_grammar: Annotated[bool, typer.Option("--no-grammar", help="Let the model write freely, to compare.")] = False,
+    no_cache: NoCacheOption = False,
     json_lines: Annotated[bool, typer.Option("--json", help="One event a line on stdout, as JSON.")] = False,
 ) -> None:
     """Answer QUESTION with a local model and tools: the answer on stdout, everything else on stderr."""
@@ -57,7 +59,7 @@ def run_command(
     console = Console(stderr=True, highlight=False)
     view = RunView(console)
     try:
-        engine = load_engine(model, console, view, context)
+        engine = load_engine(model, console, view, context, cached=not no_cache)
         agent = Agent(
             engine,
             chosen,
@@ -79,11 +81,13 @@ def run_command(
         raise typer.Exit(1)
 
 
-def load_engine(model: str | None, console: Console, listener: Listener, context: int) -> LlamaEngine:
+def load_engine(
+    model: str | None, console: Console, listener: Listener, context: int, *, cached: bool = True
+) -> LlamaEngine:
     """Load the model that was asked for, saying which one it is and why."""
     resolved = resolve_model(model)
     console.print(Text.assemble(("model".ljust(LABEL), "dim"), (resolved.path.name, "bold"), f"  {resolved.why}"))
-    return LlamaEngine(resolved.path, n_ctx=context, listener=listener)
+    return LlamaEngine(resolved.path, n_ctx=context, cache=cache_folder() if cached else None, listener=listener)
 
 
 def json_listener(view: RunView, out: TextIO) -> RunListener:

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from textcall.agent import CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
-from textcall.engines.base import Loading, Prompting, Written
+from textcall.engines.base import Loading, Noticed, Prompting, Written
 from textcall.messages import Completion, ToolCall, ToolResult, Usage, compact_json
 
 LABEL = 9  # columns of the words on the left
@@ -72,6 +72,8 @@ class RunView:
                 self._waiting.show(event)
             case Written():
                 self._write(event)
+            case Noticed():
+                self._line("note", Text(visible(event.text), style="yellow"))
             case TurnStarted():
                 self._line("turn", Text(f"{event.number}", style="bold"))
             case TurnRead():

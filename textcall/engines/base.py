@@ -21,7 +21,8 @@ class Sampling:
 
     temperature: 0 takes the likeliest token. min_p, top_k and top_p cut the candidates (0, 0 and 1 switch them off).
     The grammar is applied before the choice: what is drawn comes from the distribution over the allowed tokens.
-    seed: None draws one. max_tokens: of the reply, think block included.
+    seed: None draws one. max_tokens: of the reply, think block included. stop: texts in front of which the text for the
+    user ends; a call is never cut by them.
     """
 
     temperature: float = 0.0
@@ -30,10 +31,13 @@ class Sampling:
     top_p: float = 1.0
     seed: int | None = None
     max_tokens: int = 1024
+    stop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1 or self.temperature < 0:
             raise UsageError("max_tokens must be at least 1, and temperature at least 0")
+        if isinstance(self.stop, str) or not all(self.stop):  # type: ignore[redundant-expr]
+            raise UsageError("stop is a list of texts, none of them empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,16 @@ class Written:
     forced: bool = False
 
 
-EngineEvent: TypeAlias = Loading | Prompting | Written
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something that a person should know and that changes no result, such as a cache that could not be used."""
+
+    text: str
+
+
+EngineEvent: TypeAlias = Loading | Prompting | Written | Noticed
+# Called between tokens and between pieces of the prompt. What it raises (KeyboardInterrupt, `errors.Cancelled`) ends the
+# generation there and reaches the caller; the engine stays usable.
 Listener: TypeAlias = Callable[[EngineEvent], None]
 
 

@@ -44,7 +44,7 @@ def _start_backend() -> None:
 class Context:
     """One model, one context, one thread at a time (`lock`).
 
-    tokens: what the context holds, in order; `decode` appends to it, `keep` cuts it.
+    tokens: what the context holds, in order; `decode` appends to it, `keep` cuts it. layout: how `state` is laid out.
     """
 
     def __init__(
@@ -68,7 +68,9 @@ class Context:
         self.vocab = Vocabulary(self._model)
         if not vocab_only:
             trained = llama_cpp.llama_model_n_ctx_train(self._model.pointer)
-            self._ctx = _open(self._model.pointer, min(n_ctx, trained) if trained > 0 else n_ctx, threads or _threads())
+            params = _params(min(n_ctx, trained) if trained > 0 else n_ctx, threads or _threads())
+            self._ctx = _open(self._model.pointer, params)
+            self.layout = f"k{params.type_k} v{params.type_v} flash{params.flash_attn_type}"
             self.n_ctx: int = llama_cpp.llama_n_ctx(self._ctx)
             self._memory = llama_cpp.llama_get_memory(self._ctx)
 
@@ -144,6 +146,26 @@ class Context:
             self.tokens.extend(part)
             yield start + len(part)
 
+    def state(self) -> bytes:
+        """What llama.cpp keeps of the tokens so far: for a context of the same model, library and `layout`."""
+        size = llama_cpp.llama_state_seq_get_size(self._ctx, 0)
+        buffer = (ctypes.c_uint8 * size)()
+        written = llama_cpp.llama_state_seq_get_data(self._ctx, buffer, size, 0)
+        return bytes(memoryview(buffer)[:written])
+
+    def set_state(self, state: bytes | memoryview, tokens: Sequence[int]) -> None:
+        """Take over a `state`, which is that of `tokens`. Raises EngineError, with nothing held, where it does not fit.
+
+        There are no `logits` after it: decode a token first.
+        """
+        self.keep(0)
+        size = len(state)
+        buffer = (ctypes.c_uint8 * size).from_buffer_copy(state)
+        if len(tokens) > self.n_ctx or llama_cpp.llama_state_seq_set_data(self._ctx, buffer, size, 0) == 0:
+            self.keep(0)
+            raise EngineError(f"llama.cpp refused a kept state of {len(tokens)} tokens: {_last_error()}")
+        self.tokens.extend(tokens)
+
     def logits(self) -> Logits:
         """The scores of the next token, shape (vocab.size,). A view: valid until the next `decode`."""
         pointer = llama_cpp.llama_get_logits_ith(self._ctx, -1)
@@ -213,16 +235,20 @@ def _load(
     return model
 
 
-def _open(model: llama_cpp.llama_model_p, n_ctx: int, threads: int) -> llama_cpp.llama_context_p:
+def _params(n_ctx: int, threads: int) -> llama_cpp.llama_context_params:
     params = llama_cpp.llama_context_default_params()
     params.n_ctx = n_ctx
     params.n_batch = params.n_ubatch = 512
     params.n_threads = params.n_threads_batch = threads
     params.no_perf = True
+    return params
+
+
+def _open(model: llama_cpp.llama_model_p, params: llama_cpp.llama_context_params) -> llama_cpp.llama_context_p:
     _log.clear()
     context = llama_cpp.llama_init_from_model(model, params)
     if not context:
-        raise EngineError(f"no context of {n_ctx} tokens could be made (out of memory?): {_last_error()}")
+        raise EngineError(f"no context of {params.n_ctx} tokens could be made (out of memory?): {_last_error()}")
     return context
 
 

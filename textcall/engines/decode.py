@@ -4,6 +4,7 @@
   in order. That is the same choice as masking the whole vocabulary, at the price of one test instead of 150,000.
 * Jump forward: text that the grammar leaves no choice about is evaluated as one batch, without sampling. Its last token
   stays open where a longer token could still follow from the same characters, so that no token of the model is split.
+* The beginning of the prompt that never changes is evaluated apart and kept, so that a later process can read it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
-from textcall.engines.base import Decision, Generation, Listener, Prompting, Sampling, Written
+from textcall.engines.base import Decision, Generation, Listener, Noticed, Prompting, Sampling, Written
 from textcall.engines.choose import Chooser
 from textcall.engines.context import Context
 from textcall.engines.cursor import Cursor
+from textcall.engines.snapshot import WORTH, Snapshots
 from textcall.errors import ContextOverflow
 from textcall.grammar import Grammar
 from textcall.messages import Usage
@@ -31,7 +33,8 @@ class Plan:
     """What a reply is written under.
 
     thinking: whether the prompt ends inside a think block. A model may also open one itself, before anything else; the
-    grammar begins after it. jump: whether forced text is jumped over (off only to measure what it brings).
+    grammar begins after it. jump: whether forced text is jumped over (off only to measure what it brings). prefix: how
+    many tokens at the beginning of the prompt are the same in every prompt, and kept in `snapshots`.
     """
 
     grammar: Grammar | None = None
@@ -39,6 +42,8 @@ class Plan:
     decision: Decision | None = None
     thinking: bool = False
     jump: bool = True
+    prefix: int = 0
+    snapshots: Snapshots | None = None
 
 
 def generate(context: Context, prompt: Sequence[int], plan: Plan, listener: Listener) -> Generation:
@@ -47,14 +52,12 @@ def generate(context: Context, prompt: Sequence[int], plan: Plan, listener: List
     room = min(plan.sampling.max_tokens, context.n_ctx - len(prompt))
     if room <= 0:
         raise ContextOverflow(f"the prompt has {len(prompt)} tokens, the context holds {context.n_ctx}")
-    cached = context.reuse(prompt)
-    listener(Prompting(cached, len(prompt), cached))
-    for done in context.decode(prompt[cached:]):
-        listener(Prompting(cached + done, len(prompt), cached))
+    cached = read_prompt(context, prompt, plan, listener)
     prompted = time.perf_counter()
     reply = _Reply(context, plan, listener, room)
     reply.think()
     ended = reply.free() if plan.grammar is None else reply.constrained(Cursor.at_start(plan.grammar))
+    reply.tell_rest()
     finish_reason: Literal["stop", "length"] = "stop" if ended else "length"
     usage = Usage(
         prompt_tokens=len(prompt),
@@ -73,6 +76,26 @@ def generate(context: Context, prompt: Sequence[int], plan: Plan, listener: List
     )
 
 
+def read_prompt(context: Context, prompt: Sequence[int], plan: Plan, listener: Listener) -> int:
+    """Evaluate `prompt`. Returns how many of its tokens did not need to be: the context or a snapshot had them."""
+    cached = context.reuse(prompt)
+    prefix = plan.prefix if WORTH <= plan.prefix < len(prompt) else 0
+    snapshots = plan.snapshots if cached < prefix else None
+    if snapshots is not None and snapshots.restore(context, prompt[:prefix], lambda text: listener(Noticed(text))):
+        snapshots = None
+    cached = len(context.tokens)  # a snapshot that could not be used has cleared the context
+    listener(Prompting(cached, len(prompt), cached))
+    # in two parts, whether the first is kept or not: the same pieces give the same scores to the last bit
+    for part in (prompt[cached:prefix], prompt[max(cached, prefix) :]):
+        before = len(context.tokens)
+        for done in context.decode(part):
+            listener(Prompting(before + done, len(prompt), cached))
+        if snapshots is not None:
+            snapshots.save(context, lambda text: listener(Noticed(text)))
+            snapshots = None
+    return cached
+
+
 class _Reply:
     """A reply while it is being written. data: its bytes; the counts are tokens."""
 
@@ -83,6 +106,7 @@ class _Reply:
         self._listener = listener
         self._room = room
         self._chooser = Chooser(context.vocab, plan.sampling)
+        self._stops: tuple[bytes, ...] = ()
         self._told = 0
         self._begin = 0  # where the reply proper begins, behind a think block
         self.data = bytearray()
@@ -107,13 +131,23 @@ class _Reply:
         self._begin = len(self.data)
 
     def free(self) -> bool:
-        """Write until the model ends. Returns False where the room is used up before."""
+        """Write until the model ends or a stop text comes. Returns False where the room is used up before."""
+        self._stops = tuple(stop.encode() for stop in self._plan.sampling.stop)
         while self.tokens < self._room:
             token = self._chooser.first(self._context.logits())
             if self._vocab.is_end(token):
                 return True
             self._take(token)
+            if self._stopped():
+                return True
         return False
+
+    def _stopped(self) -> bool:
+        """Whether a stop text was written; it and what follows it are taken back."""
+        places = [place for stop in self._stops if (place := self.data.find(stop, self._begin)) >= 0]
+        if places:
+            del self.data[min(places) :]
+        return bool(places)
 
     def constrained(self, cursor: Cursor) -> bool:
         """Write under the grammar. Returns False where the room is used up before the text is complete."""
@@ -191,13 +225,30 @@ class _Reply:
             self.data += self._vocab.piece(token) or self._vocab.written(token).encode()
         self.tokens += len(tokens)
         self.forced += len(tokens) if forced else 0
-        text = self.data.decode("utf-8", errors="ignore")
-        if len(text) > self._told:
-            self._listener(Written(text[self._told :], forced))
-            self._told = len(text)
+        self._tell(forced)
         if more and self.tokens < self._room:
             for _done in self._context.decode(tokens):
                 pass
+
+    def _tell(self, forced: bool) -> None:
+        """Tell what is new, but for what may be the beginning of a stop text."""
+        end = len(self.data) - _begun(self.data[self._begin :], self._stops)
+        text = self.data[:end].decode("utf-8", errors="ignore")
+        if len(text) > self._told:
+            self._listener(Written(text[self._told :], forced))
+            self._told = len(text)
+
+    def tell_rest(self) -> None:
+        """Tell what was held back, now that nothing follows."""
+        self._stops = ()
+        self._tell(forced=False)
+
+
+def _begun(data: bytes | bytearray, stops: Sequence[bytes]) -> int:
+    """How many bytes at the end of `data` may be the beginning of a stop text, or are behind one."""
+    whole = [len(data) - place for stop in stops if (place := data.find(stop)) >= 0]
+    ends = [n for stop in stops for n in range(1, min(len(stop), len(data)) + 1) if data.endswith(stop[:n])]
+    return max(*whole, *ends, 0, 0)
 
 
 def _answers(cursor: Cursor, piece: bytes, answer: bytes) -> bool:

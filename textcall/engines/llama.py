@@ -8,9 +8,10 @@ from pathlib import Path
 from textcall.engines.base import Decision, Generation, Listener, Loading, Sampling, silent
 from textcall.engines.context import Context
 from textcall.engines.decode import THINK_OPEN, Plan, generate
+from textcall.engines.snapshot import Snapshots
 from textcall.grammar import Grammar
 from textcall.messages import Message
-from textcall.prompting.template import PLAIN_TEMPLATE, ChatTemplate
+from textcall.prompting.template import PLAIN_TEMPLATE, ChatTemplate, Fragment
 
 
 class LlamaEngine:
@@ -18,6 +19,7 @@ class LlamaEngine:
 
     n_ctx: tokens of context at most (the model's own limit where that is smaller). threads: None takes the processors
     that this process may use. gpu_layers: -1 takes all, where llama.cpp was built for a GPU. jump: see `decode`.
+    cache: the folder in which evaluated system prompts are kept between runs (see `snapshot`); None keeps none.
     Raises ModelFileError where the file cannot be used.
     """
 
@@ -29,6 +31,7 @@ class LlamaEngine:
         threads: int | None = None,
         gpu_layers: int = -1,
         jump: bool = True,
+        cache: Path | None = None,
         listener: Listener = silent,
     ) -> None:
         self.path = Path(path)
@@ -46,6 +49,7 @@ class LlamaEngine:
             eos=vocab.written(vocab.eos) if vocab.eos >= 0 else "",
         )
         self._jump = jump
+        self._snapshots = Snapshots.of(self.path, cache) if cache is not None else None
 
     @property
     def name(self) -> str:
@@ -67,10 +71,11 @@ class LlamaEngine:
 
     def tokenize(self, messages: Sequence[Message]) -> list[int]:
         """The prompt's tokens: template text with control tokens, content without."""
+        return self._tokens(self.template.render(messages))
+
+    def _tokens(self, fragments: Sequence[Fragment]) -> list[int]:
         vocab = self.context.vocab
-        tokens: list[int] = []
-        for fragment in self.template.render(messages):
-            tokens += vocab.tokenize(fragment.text, special=fragment.trusted)
+        tokens = [token for part in fragments for token in vocab.tokenize(part.text, special=part.trusted)]
         if vocab.adds_bos and tokens[:1] != [vocab.bos]:
             tokens.insert(0, vocab.bos)
         return tokens
@@ -86,7 +91,24 @@ class LlamaEngine:
     ) -> Generation:
         """See `Engine.generate`."""
         rendered = self.template.render(messages)
-        thinking = rendered[-1].trusted and rendered[-1].text.rstrip().endswith(THINK_OPEN)
-        plan = Plan(grammar=grammar, sampling=sampling, decision=decision, thinking=thinking, jump=self._jump)
+        plan = Plan(
+            grammar=grammar,
+            sampling=sampling,
+            decision=decision,
+            thinking=rendered[-1].trusted and rendered[-1].text.rstrip().endswith(THINK_OPEN),
+            jump=self._jump,
+            prefix=self._prefix(messages, rendered),
+            snapshots=self._snapshots,
+        )
         with self.context.lock:
-            return generate(self.context, self.tokenize(messages), plan, listener)
+            return generate(self.context, self._tokens(rendered), plan, listener)
+
+    def _prefix(self, messages: Sequence[Message], rendered: Sequence[Fragment]) -> int:
+        """How many tokens the system message has, with the template's text around it: they are in every prompt.
+
+        0 where the template has no system role: its text is one with the first question then.
+        """
+        if not messages or messages[0].role != "system" or not self.template.takes_system:
+            return 0
+        contents = [index for index, fragment in enumerate(rendered) if not fragment.trusted]
+        return len(self._tokens(rendered[: contents[1]])) if len(contents) > 1 else 0
