@@ -8,11 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from textcall.block import NAME_OPENING, Convention, Shape
 from textcall.engines.base import Decision, Engine, Listener, Sampling, silent
-from textcall.grammar import Grammar
 from textcall.grammar.calls import ReplyGrammar, reply_grammar
 from textcall.messages import Completion, FinishReason, Message, Problem, ToolCall
 from textcall.parsing import parse
@@ -74,7 +72,7 @@ def take_turn(
     rules = grammar_of(setup, choice)
     generation = engine.generate(
         prompt(messages, setup),
-        grammar=compiled(rules.gbnf) if rules else None,
+        grammar=rules.automaton() if rules else None,
         sampling=setup.sampling,
         decision=decision_of(messages, setup, choice),
         listener=listener,
@@ -128,9 +126,3 @@ def tool_tokens(engine: Engine, setup: Setup) -> int:
         return 0
     written = system_prompt(setup.tools, setup.convention, setup.system)
     return max(0, engine.count_tokens(written) - engine.count_tokens(setup.system or ""))
-
-
-@lru_cache(maxsize=64)
-def compiled(gbnf: str) -> Grammar:
-    """The automaton of a GBNF text; the same object for the same text, so that its memory of transitions is kept."""
-    return Grammar(gbnf)

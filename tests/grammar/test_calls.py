@@ -30,7 +30,8 @@ NONE = '{"tool":"none"}\n'
 SAID = '{"tool":"reply","args":{"text":"It is \\"fine\\"."}}'
 TEXT = "It is fine.\n\nReally: 20 °C."
 
-ANSWERS = {Shape.PLAIN: [TEXT, "x"], Shape.DECIDE: [NONE + TEXT, NONE + "{}"], Shape.REPLY: [SAID]}
+CODE = "Like this:\n\n```python\n{}\n```\n- `{}`\n  * [a] b\n``x``\n  ```js\n  {}\n  ```"
+ANSWERS = {Shape.PLAIN: [TEXT, "x", "a\n", CODE], Shape.DECIDE: [NONE + TEXT, NONE + "{}"], Shape.REPLY: [SAID]}
 CALLS = [PARIS, NOW, '{"tool":"get_weather","args":{"city":"","day":"today"}}']
 NEVER = [
     "",
@@ -59,7 +60,7 @@ NEVER = [
 
 def grammar(shape: Shape, mode: Mode, **options: Any) -> Grammar:
     tools = options.pop("tools", TOOLS)
-    return Grammar(reply_grammar(tools, mode=mode, convention=Convention(shape=shape), **options).gbnf)
+    return reply_grammar(tools, mode=mode, convention=Convention(shape=shape), **options).automaton()
 
 
 def wrong(found: Grammar, good: list[str], bad: list[str]) -> list[str]:
@@ -77,6 +78,49 @@ def test_auto_takes_answers_and_calls(shape: Shape, parallel: bool) -> None:
     assert found.accepts(PARIS + "\n" + NOW) is parallel
     others = [text for text in OTHER_ANSWERS[shape] if shape is not Shape.PLAIN or not text[0].isalpha()]
     assert wrong(found, [], others) == []
+
+
+def test_a_text_may_lead_to_calls_on_lines_of_their_own() -> None:
+    said = "I look it up.\n"
+    good = [said + NOW, said + "\n" + PARIS + "\n" + NOW, said + "```c\n{\n```\n" + NOW]
+    broken = [
+        said + '{"tool":"nope","args":{}}',
+        said + NOW + " And more.",
+        said + "  " + NOW,
+        said + "{",
+        said + "```json\n" + NOW + "\n```",
+        said + "```\n" + NOW + "\n```",
+        said + "```tool_call\n" + NOW + "\n```",
+        said + "<tool_call>\n" + NOW,
+        said + "[" + NOW,
+        said + "```c\n{",
+    ]
+    assert wrong(grammar(Shape.PLAIN, "auto"), good, broken) == []
+    assert wrong(grammar(Shape.PLAIN, "auto", parallel=False), [said + NOW], [said + PARIS + "\n" + NOW]) == []
+    for text in good:
+        assert parse(text, Toolset(TOOLS)).calls[-1].name == "clock"
+
+
+def test_arguments_are_compiled_when_a_reply_comes_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from textcall.grammar import calls
+
+    compiled: list[str] = []
+    monkeypatch.setattr(calls, "_compiled_arguments", lambda schema, _rule: compiled.append(schema))
+    found = reply_grammar(
+        [Tool(name=f"only_here_{i}", parameters=CITY) for i in range(3)], mode="auto", convention=Convention()
+    ).automaton()
+    assert found.forced(found.start()) == '{"tool":"'
+    assert found.advance(found.start(), '{"tool":"only_here_1","args"') is not None
+    assert compiled == []
+
+
+def test_the_text_holds_all_arguments_and_means_the_same(walked: Walk) -> None:
+    made = reply_grammar(TOOLS, mode="auto", convention=Convention())
+    lazy, eager = made.automaton(), Grammar(made.gbnf)
+    assert lazy.gbnf == made.gbnf
+    for seed in range(20):
+        text = walked(lazy, random.Random(seed))
+        assert text is None or eager.accepts(text)
 
 
 @pytest.mark.parametrize("shape", Shape)
@@ -150,7 +194,7 @@ def test_a_schema_that_cannot_be_compiled_does_not_break_the_others() -> None:
     # past the tool's own check, as a schema that another draft or library let through would be
     object.__setattr__(broken, "parameters", {"type": "object", "properties": ["a"]})
     made = reply_grammar([broken, WEATHER], mode="auto", convention=Convention())
-    found = Grammar(made.gbnf)
+    found = made.automaton()
     assert wrong(found, [PARIS, render_call("broken", {"any": [1]})], ['{"tool":"broken","args":[]}', *NEVER]) == []
     assert len(made.problems) == 1
     assert made.problems[0].startswith("broken: ")
@@ -161,7 +205,7 @@ def test_a_schema_that_cannot_be_compiled_does_not_break_the_others() -> None:
 
 def test_a_deep_schema_is_loosened() -> None:
     made = reply_grammar([Tool(name="deep", parameters=_deep(60)), WEATHER], mode="auto", convention=Convention())
-    found = Grammar(made.gbnf)
+    found = made.automaton()
     assert wrong(found, [PARIS, '{"tool":"deep","args":{"d":' + "[" * 60 + "]" * 60 + "}}"], NEVER) == []
     assert not found.accepts('{"tool":"deep","args":{"d":1}}')
 

@@ -182,6 +182,7 @@ def test_walks_end_in_texts_of_the_grammar(pair: tuple[str, str], seed: int, wal
 
 def test_llama_cpp_loads_the_hand_written_grammars(oracle: Any) -> None:
     assert oracle.loads(gbnf_file("json"))
+    assert oracle.loads(gbnf_file("text"))
     assert oracle.loads(gbnf_file("json").replace("root ", "top ") + gbnf_file("call"))
     assert not oracle.loads("root ::= (")
 

@@ -86,7 +86,7 @@ class Noticed:
 
 
 EngineEvent: TypeAlias = Loading | Prompting | Written | Noticed
-# Called between tokens and between pieces of the prompt. What it raises (KeyboardInterrupt, `errors.Cancelled`) ends the
+# Called between tokens and between pieces of the prompt. What it raises (KeyboardInterrupt, Cancelled) ends the
 # generation there and reaches the caller; the engine stays usable.
 Listener: TypeAlias = Callable[[EngineEvent], None]
 

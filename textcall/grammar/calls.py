@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from textcall.block import ARGS_KEY, NAME_OPENING, REPLY_TEXT, Convention, Shape, render_none
 from textcall.errors import SchemaError, UsageError
-from textcall.grammar.library import shared_rules
+from textcall.grammar.gbnf import Grammar
+from textcall.grammar.library import shared_rules, text_rules
 from textcall.grammar.schema import Compiler, KeywordReport, check_schema
 from textcall.grammar.terms import literal, used_rules
 from textcall.messages import compact_json
@@ -18,8 +19,7 @@ from textcall.tools import Tool
 
 Mode = Literal["auto", "required", "none"]
 
-# The text of an answer. It never begins as a call does: with `{`, `[`, `<`, a fence, or white space before one.
-_TEXT = "[^{\\[<`\\x00-\\x20] [^\\x00]*"
+_PLACE = '"{"'  # what stands for a tool's arguments until they are compiled
 _FREE = "[^\\x00]+"
 # A `reply` that says nothing, or begins with white space, is none; it may begin with a quotation mark.
 _REPLY_STRING = '"\\"" ([^"\\\\\\x00-\\x20] | "\\\\" ["\\\\/]) char* "\\""'
@@ -27,11 +27,36 @@ _REPLY_STRING = '"\\"" ([^"\\\\\\x00-\\x20] | "\\\\" ["\\\\/]) char* "\\""'
 
 @dataclass(frozen=True, slots=True)
 class ReplyGrammar:
-    """The grammar of a whole reply. report: by tool, what is enforced. problems: what could not be compiled."""
+    """The grammar of a whole reply. outline: its rules, name and body, with places for the arguments of the tools.
 
-    gbnf: str
-    report: Mapping[str, tuple[KeywordReport, ...]]
-    problems: tuple[str, ...] = ()
+    Those are rules too, and compiled only where somebody asks for them: a reply comes to those of the tool that it
+    calls.
+    """
+
+    outline: tuple[tuple[str, str], ...]
+    tools: tuple[_Arguments, ...] = ()
+
+    @property
+    def gbnf(self) -> str:
+        """The grammar as text, all arguments in it."""
+        rules = dict(self.outline)
+        for tool in self.tools:
+            rules |= {**tool.compiled.rules, tool.rule: tool.compiled.body}
+        return _written(rules)
+
+    @property
+    def report(self) -> Mapping[str, tuple[KeywordReport, ...]]:
+        """By tool, what is enforced."""
+        return {tool.name: tool.compiled.report for tool in self.tools}
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be compiled."""
+        return tuple(f"{tool.name}: {tool.compiled.problem}" for tool in self.tools if tool.compiled.problem)
+
+    def automaton(self) -> Grammar:
+        """The grammar, ready to run. The same object for the same grammar: it remembers what it has seen."""
+        return _automaton(self)
 
 
 def reply_grammar(
@@ -46,25 +71,39 @@ def reply_grammar(
     callable_tools = [tool for tool in tools if name is None or tool.name == name]
     if name is not None and not callable_tools:
         raise UsageError(f"there is no tool {name!r}; there are {', '.join(tool.name for tool in tools)}")
-    answer = _answer(convention, mode)
     if mode == "none" or not callable_tools:
-        return ReplyGrammar(_written({"root": answer}), {})
-    compiled = [_compiled_args(json.dumps(t.parameters), f"t{i}") for i, t in enumerate(callable_tools)]
-    rules = {"root": answer + " | calls" if mode == "auto" else "calls"}
-    rules["calls"] = 'call ("\\n" call)*' if parallel and name is None else "call"
-    rules["call"] = f"{literal(NAME_OPENING)} ({' | '.join(f't{i}' for i in range(len(compiled)))}) {literal('}')}"
-    for index, (tool, args) in enumerate(zip(callable_tools, compiled, strict=True)):
+        return ReplyGrammar((("root", _answer(convention, free=True)),))
+    many = parallel and name is None
+    rules = {
+        "root": f"{_answer(convention)} | calls" if mode == "auto" else "calls",
+        "calls": 'call ("\\n" call)*' if many else "call",
+        "call": f"{literal(NAME_OPENING)} ({' | '.join(f't{i}' for i in range(len(callable_tools)))}) {literal('}')}",
+    }
+    if convention.shape is Shape.PLAIN and mode == "auto":  # a text may lead to calls, on lines of their own
+        rules["root"] = f'{_answer(convention)} ("\\n" calls)? | calls'
+    arguments = []
+    for index, tool in enumerate(callable_tools):
         between = f'{compact_json(tool.name)[1:]},"{ARGS_KEY}":'
-        rules[f"t{index}"] = f"{literal(between)} {args.body}"
-        rules |= args.rules
-    report = {tool.name: args.report for tool, args in zip(callable_tools, compiled, strict=True)}
-    problems = tuple(f"{t.name}: {a.problem}" for t, a in zip(callable_tools, compiled, strict=True) if a.problem)
-    return ReplyGrammar(_written(rules), report, problems)
+        arguments.append(_Arguments(tool.name, json.dumps(tool.parameters), f"args{index}"))
+        rules[f"t{index}"] = f"{literal(between)} {arguments[-1].rule}"
+        rules[arguments[-1].rule] = _PLACE
+    return ReplyGrammar(tuple(rules.items()), tuple(arguments))
 
 
-def _answer(convention: Convention, mode: Mode) -> str:
+@lru_cache(maxsize=64)
+def _automaton(rules: ReplyGrammar) -> Grammar:
+    later = {tool.rule: partial(_grammar_of, tool) for tool in rules.tools}
+    return Grammar(_written(dict(rules.outline)), later=later, whole=lambda: rules.gbnf)
+
+
+def _grammar_of(tool: _Arguments) -> str:
+    return _written({"root": tool.compiled.body, **tool.compiled.rules})
+
+
+def _answer(convention: Convention, *, free: bool = False) -> str:
+    """The body for an answer. free: whether a text may look like a call, there being none."""
     if convention.shape is Shape.PLAIN:
-        return _FREE if mode == "none" else _TEXT
+        return _FREE if free else "text"
     if convention.shape is Shape.DECIDE:
         return f"{literal(render_none(convention))} {literal(chr(10))} {_FREE}"
     before = f'{NAME_OPENING}{compact_json(convention.reply_name)[1:]},"{ARGS_KEY}":{{"{REPLY_TEXT}":'
@@ -72,13 +111,27 @@ def _answer(convention: Convention, mode: Mode) -> str:
 
 
 def _written(rules: Mapping[str, str]) -> str:
-    """The rules as GBNF, with those of json.gbnf that they use."""
-    used = used_rules({**rules, **shared_rules()})
+    """The rules as GBNF, with those of the package's grammars that they use."""
+    used = used_rules({**rules, **shared_rules(), **text_rules()})
     return "\n".join(f"{name} ::= {body}" for name, body in used.items()) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
-class _Args:
+class _Arguments:
+    """The arguments of the tool `name`: their schema as JSON text, and the name of their rule."""
+
+    name: str
+    schema: str
+    rule: str
+
+    @property
+    def compiled(self) -> _Compiled:
+        """As rules; compiled once."""
+        return _compiled_arguments(self.schema, self.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
     """One tool's arguments as rules. body: what the others belong to."""
 
     body: str
@@ -88,7 +141,7 @@ class _Args:
 
 
 @lru_cache(maxsize=1024)
-def _compiled_args(parameters: str, prefix: str) -> _Args:
+def _compiled_arguments(parameters: str, prefix: str) -> _Compiled:
     """The arguments of a tool, as rules. What cannot be compiled is any JSON object: validation still holds it.
 
     That the schema is one was checked when the tool was made. To check it again takes most of the time, so that is done
@@ -96,13 +149,13 @@ def _compiled_args(parameters: str, prefix: str) -> _Args:
     """
     schema = json.loads(parameters)
     try:
-        compiler, body = _compiled(schema, prefix)
+        compiler, body = _in_rules(schema, prefix)
     except (SchemaError, RecursionError) as error:
-        return _Args("object", {}, (), f"its parameters cannot be compiled, so any JSON object is taken: {error}")
-    return _Args(body, compiler.rules, compiler.report)
+        return _Compiled("object", {}, (), f"its parameters cannot be compiled, so any JSON object is taken: {error}")
+    return _Compiled(body, compiler.rules, compiler.report)
 
 
-def _compiled(schema: Any, prefix: str) -> tuple[Compiler, str]:
+def _in_rules(schema: Any, prefix: str) -> tuple[Compiler, str]:
     try:
         compiler = Compiler(schema, open_objects=False, prefix=prefix)
         return compiler, compiler.body({"type": "object", "properties": {}})

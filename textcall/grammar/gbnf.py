@@ -9,7 +9,7 @@ like the text before costs one look-up a character. Repetitions are counted on t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from textcall.errors import GrammarError
@@ -47,14 +47,31 @@ class State:
 
 
 class Grammar:
-    """A GBNF grammar, ready to run. Raises GrammarError, with line and column, where the text is no GBNF."""
+    """A GBNF grammar, ready to run. Raises GrammarError, with line and column, where the text is no GBNF.
 
-    def __init__(self, gbnf: str) -> None:
-        self.gbnf = gbnf
-        self._rules = _runnable(gbnf)
+    later: rules that are written only when a text comes to them: by name, a function that gives a grammar whose `root`
+    stands for the rule. Its other rules join those that are there; the same name must mean the same everywhere. In
+    `gbnf` such a rule only holds its place: it matches something, no matter what. whole: the text of all of it.
+    """
+
+    def __init__(
+        self,
+        gbnf: str,
+        *,
+        later: Mapping[str, Callable[[], str]] | None = None,
+        whole: Callable[[], str] | None = None,
+    ) -> None:
+        self._whole = whole or (lambda: gbnf)
+        self._later = later or {}
+        self._rules = {name: node for name, node in _runnable(gbnf).items() if name not in self._later}
         self._stacks: dict[tuple[int, int, int], _Stack] = {}
         self._states: dict[tuple[frozenset[int], bool], State] = {}
         self._start = self._begin()
+
+    @property
+    def gbnf(self) -> str:
+        """The whole grammar as text."""
+        return self._whole()
 
     def start(self) -> State:
         """The state before the first character."""
@@ -147,7 +164,7 @@ class Grammar:
     def _unfold(self, stack: _Stack) -> Iterator[_Stack | None]:
         node, rest = stack.node, stack.rest
         if isinstance(node, Ref):
-            yield self._push(self._rules[node.name], 0, rest)
+            yield self._push(self._rule(node.name), 0, rest)
         elif isinstance(node, Alt):
             for option in node.options:
                 yield self._push(option, 0, rest)
@@ -157,6 +174,13 @@ class Grammar:
             yield rest
         elif isinstance(node, Repeat):
             yield from self._unfold_repeat(node, stack.count, rest)
+
+    def _rule(self, name: str) -> Node:
+        if name not in self._rules:
+            rules = _runnable(self._later[name]())
+            self._rules[name] = rules.pop("root")
+            self._rules = {**rules, **self._rules}
+        return self._rules[name]
 
     def _unfold_repeat(self, node: Repeat, count: int, rest: _Stack | None) -> Iterator[_Stack | None]:
         if count >= node.least:

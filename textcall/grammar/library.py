@@ -27,6 +27,12 @@ def format_rules() -> dict[str, str]:
     return _rules("formats")
 
 
+@cache
+def text_rules() -> dict[str, str]:
+    """The rules of `text.gbnf` but its root, by name."""
+    return _rules("text")
+
+
 def shared_rules() -> dict[str, str]:
     """What the rules of any schema may use."""
     return {**json_rules(), **format_rules()}
