@@ -11,7 +11,7 @@ import typer
 import typer.core
 
 import textcall
-from textcall.cli import models
+from textcall.cli import models, tools
 from textcall.cli.demo import demo_command
 from textcall.cli.parse import parse_command
 from textcall.cli.prompt import grammar_command, prompt_command
@@ -75,6 +75,7 @@ app.command("prompt")(prompt_command)
 app.command("grammar")(grammar_command)
 app.command("parse")(parse_command)
 app.add_typer(models.app)
+app.add_typer(tools.app)
 
 
 def main() -> None:

@@ -31,10 +31,8 @@ class StringRule:
 
 def string_rule(least: int, most: int | None, patterns: Sequence[str], formats: Sequence[str]) -> StringRule:
     """Strings of `least` to `most` characters (None: no end) that match the first usable pattern, else format."""
-    kept: dict[str, Kept] = {"pattern": "checked after"} if patterns else {}
+    kept: dict[str, Kept] = dict.fromkeys(("pattern", "format"), "checked after")
     known = [name for name in formats if format_name(name) in format_rules()]
-    if known:
-        kept["format"] = "checked after"
     if most is not None and least > most:
         return StringRule(None, kept)
     for pattern in patterns:
