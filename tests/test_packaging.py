@@ -63,7 +63,7 @@ def test_the_wheel_is_for_any_machine_and_names_its_licence(wheel: Path) -> None
         scripts = archive.read(f"textcall-{textcall.__version__}.dist-info/entry_points.txt").decode()
     assert "\nLicense-Expression: Apache-2.0\n" in metadata
     assert "\nRequires-Python: >=3.11\n" in metadata
-    assert "textcall = textcall.cli:main" in scripts
+    assert "textcall = textcall.__main__:main" in scripts
 
 
 def test_the_sdist_makes_the_same_wheel_and_carries_no_model(sdist: Path, wheel: Path, tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from textcall.load import load_tools
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -23,7 +25,7 @@ def test_the_python_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def test_the_file_map_is_true() -> None:
-    listed = re.findall(r"^    ((?:textcall|grammars|models)/\S*)", README, re.MULTILINE)
+    listed = re.findall(r"^    ((?:textcall|grammars|models|examples|scripts|tests)/\S*)", README, re.MULTILINE)
     assert len(listed) > 12
     for name in listed:
         assert (ROOT / name.rstrip(",")).exists(), name
@@ -34,3 +36,12 @@ def test_every_command_is_named() -> None:
 
     for command in app.registered_commands:
         assert f"textcall {command.name}" in README, command.name
+
+
+def test_the_example_tools_work() -> None:
+    search, read = load_tools(str(ROOT / "examples" / "notes.py"))
+    found = search.call({"word": "rome"})
+    assert set(found) == {"books", "trip"}
+    assert "Rome" in read.call({"name": "trip"})
+    with pytest.raises(LookupError, match="kitchen"):
+        read.call({"name": "../../README"})

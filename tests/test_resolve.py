@@ -85,9 +85,9 @@ def test_unfinished_and_foreign_files_are_never_chosen(models: Path, environ: di
 def test_the_choice_says_why(models: Path, environ: dict[str, str]) -> None:
     gguf(models / SMALL.file, SMALL.size)
     found = resolve_model(environ=environ)
-    assert (found.why, found.model) == ("the only one in the models folders", SMALL)
+    assert (found.why, found.model) == (f"the only model file in {models}", SMALL)
     gguf(models / "other.gguf")
-    assert resolve_model(environ=environ).why == "the best of 2 in the models folders"
+    assert resolve_model(environ=environ).why == "the best of 2 model files here"
     assert resolve_model("0.5b", environ=environ).why == "as asked for"
     assert resolve_model(environ=environ | {"TEXTCALL_MODEL": "other.gguf"}).why == "named by TEXTCALL_MODEL"
 
@@ -123,9 +123,9 @@ def test_a_home_folder_is_expanded(models: Path, environ: dict[str, str], monkey
             "1.5b",
             "qwen2.5-coder-1.5b is not on this machine: `textcall models get qwen2.5-coder-1.5b` fetches 1,117 MB",
         ),
-        ("qwen2.5-coder-1.5", "did you mean qwen2.5-coder-1.5b?"),
-        ("no/such.gguf", "neither a file nor a known name"),
-        ("~nobody-of-that-name/x.gguf", "neither a file nor a known name"),
+        ("qwen2.5-coder-1.5", "Did you mean qwen2.5-coder-1.5b?"),
+        ("no/such.gguf", "there is no file no/such.gguf"),
+        ("~nobody-of-that-name/x.gguf", "there is no file ~nobody"),
         ("x" * 5000, "neither a file nor a known name"),
         ("a\0b", "neither a file nor a known name"),
         ("", "no model was found on this machine"),

@@ -45,8 +45,9 @@ class Run:
     """A finished run.
 
     text: the answer ("" where the model gave none). messages: the whole conversation, system message excluded.
-    finish_reason: "stop" where the model answered by itself; "length" where the answer was cut; otherwise what ended
-    the run: the answer, if any, was then asked for with the tools switched off. seconds: wall clock, tools included.
+    finish_reason: "stop" where the model answered by itself; "length" where a reply was cut; otherwise what ended the
+    run. But for "stop" and a cut answer, the answer was asked for with the tools switched off. seconds: wall clock,
+    tools included.
     """
 
     text: str
@@ -180,6 +181,8 @@ class _Progress:
                     return self._last_turn("repeated_calls")
             elif _is_answer(completion):
                 return self._finish(completion, "length" if completion.finish_reason == "length" else "stop")
+            elif completion.finish_reason == "length":  # told to write it again, the model would be cut again
+                return self._last_turn("length")
             elif self._failures == RE_ASKS:
                 return self._last_turn("unusable_reply")
             else:

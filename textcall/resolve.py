@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from textcall.catalogue import CATALOGUE, Model, by_file, find, megabytes
-from textcall.errors import ModelFileError, ModelNotFound
+from textcall.errors import ModelError, ModelFileError, ModelNotFound
 
 GGUF_VERSIONS = (2, 3)  # what llama.cpp reads (gguf.h)
 WAYS = (
@@ -48,8 +48,11 @@ def resolve_model(
     if name_or_path is not None and str(name_or_path).strip():
         return _asked(str(name_or_path), "as asked for", environ)
     if wanted := environ.get("TEXTCALL_MODEL", "").strip():
-        return _asked(wanted, "named by TEXTCALL_MODEL", environ)
-    return _best(environ) or _packaged()
+        try:
+            return _asked(wanted, "named by TEXTCALL_MODEL", environ)
+        except ModelError as error:
+            raise type(error)(f"TEXTCALL_MODEL: {error}") from error
+    return _best(environ) or _packaged(environ)
 
 
 def model_folders(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
@@ -188,10 +191,16 @@ def _not_found(wanted: str, model: Model | None) -> str:
         return (
             f"{model.name} is not on this machine: `textcall models get {model.name}` fetches {megabytes(model.size)}."
         )
+    if wanted.lower().endswith(".gguf") or Path(wanted).name != wanted:
+        return f"there is no file {wanted}; `textcall models ls` lists what is here. {WAYS}"
     names = [name for entry in CATALOGUE for name in (entry.name, *entry.aliases)]
     close = get_close_matches(wanted.lower(), names, n=1)
-    meant = f" (did you mean {close[0]}?)" if close else ""
-    return f"there is no model {wanted!r}: neither a file nor a known name{meant}. {WAYS}"
+    meant = f" Did you mean {close[0]}?" if close else ""
+    known = ", ".join(entry.name for entry in CATALOGUE)
+    return (
+        f"there is no model {wanted!r}: neither a file nor a known name.{meant} Known are {known}; "
+        f"`textcall models ls` lists what is here. {WAYS}"
+    )
 
 
 def _best(environ: Mapping[str, str]) -> ResolvedModel | None:
@@ -201,7 +210,8 @@ def _best(environ: Mapping[str, str]) -> ResolvedModel | None:
     if not whole:
         return None
     path = min(whole, key=_rank)
-    why = f"the best of {len(whole)} in the models folders" if len(whole) > 1 else "the only one in the models folders"
+    folder = _named(path.parent)
+    why = f"the best of {len(whole)} model files here" if len(whole) > 1 else f"the only model file in {folder}"
     left_out = "".join(f"; left out {bad}, which {trouble}" for bad, trouble in faults.items() if trouble)
     return ResolvedModel(path, why + left_out, _entry(path))
 
@@ -216,12 +226,22 @@ def _entry(path: Path) -> Model | None:
     return model if model is not None and path.stat().st_size == model.size else None
 
 
-def _packaged() -> ResolvedModel:
+def _packaged(environ: Mapping[str, str]) -> ResolvedModel:
+    only = environ.get("TEXTCALL_MODELS", "").strip()
+    missing = (
+        f"TEXTCALL_MODELS names {only}, which is no folder; " if only and not Path(only).expanduser().is_dir() else ""
+    )
     for model in CATALOGUE:
         if path := packaged_file(model):
             better = f"`textcall models get {CATALOGUE[0].name}` brings a much better one"
-            return ResolvedModel(path, f"the small one inside the package {model.inside}; {better}", model)
-    raise ModelNotFound(f"no model was found on this machine. {WAYS}")
+            return ResolvedModel(path, f"{missing}the small one inside the package {model.inside}; {better}", model)
+    raise ModelNotFound(f"{missing}no model was found on this machine. {WAYS}")
+
+
+def _named(folder: Path) -> Path:
+    """The folder as a person would name it: from here, where it is below."""
+    here = Path.cwd()
+    return folder.absolute().relative_to(here) if folder.absolute().is_relative_to(here) else folder
 
 
 def _may_be_model(path: Path) -> bool:

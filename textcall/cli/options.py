@@ -53,6 +53,8 @@ def stdin_text() -> str:
     """All of standard input; bytes that are no UTF-8 are replaced."""
     if sys.stdin is None:
         raise UsageError("standard input is closed")
+    if sys.stdin.isatty():
+        typer.echo("reading standard input; Ctrl-D ends it", err=True)
     return sys.stdin.buffer.read().decode("utf-8", errors="replace")
 
 

@@ -6,7 +6,6 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from textcall.block import Convention
@@ -19,6 +18,7 @@ from textcall.cli.options import (
     system_text,
     toolset,
 )
+from textcall.cli.show import terminal
 from textcall.prompting.render import system_prompt, tool_text
 from textcall.tools import ToolChoice, Toolset
 from textcall.turn import Setup, grammar_of
@@ -50,7 +50,7 @@ def grammar_command(tools: ToolsOption = None, tool_choice: ChoiceOption = "auto
 
 
 def _print_costs(text: str, tools: Toolset, convention: Convention, model: str | None) -> None:
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     resolved = model_at_hand(model)
     if resolved is None:
         console.print("no model at hand, so no token counts", style="dim")
@@ -60,8 +60,10 @@ def _print_costs(text: str, tools: Toolset, convention: Convention, model: str |
     vocab = Context(resolved.path, vocab_only=True).vocab
     table = Table("tool", "tokens", box=None, pad_edge=False, header_style="dim")
     table.columns[1].justify = "right"
-    for tool in tools:
-        table.add_row(tool.name, str(len(vocab.tokenize(tool_text(tool, convention)))))
-    table.add_row("the whole system prompt", str(len(vocab.tokenize(text))), style="bold")
+    whole, costs = len(vocab.tokenize(text)), [len(vocab.tokenize(tool_text(tool, convention))) for tool in tools]
+    for tool, cost in zip(tools, costs, strict=True):
+        table.add_row(tool.name, str(cost))
+    table.add_row("how to call them, and your own text", str(whole - sum(costs)))
+    table.add_row("the whole system prompt", str(whole), style="bold")
     console.print(table)
     console.print(f"counted with {resolved.path.name}", style="dim")

@@ -7,7 +7,6 @@ from contextlib import redirect_stdout
 from typing import Annotated, TextIO
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from textcall.agent import Agent, RunEvent, RunListener
@@ -22,8 +21,8 @@ from textcall.cli.options import (
     system_text,
     toolset,
 )
-from textcall.cli.show import ENDINGS, LABEL, RunView, visible
-from textcall.engines.base import Listener, Sampling
+from textcall.cli.show import ENDINGS, RunView, Terminal, terminal, visible
+from textcall.engines.base import Sampling
 from textcall.engines.llama import LlamaEngine
 from textcall.errors import UsageError
 from textcall.messages import compact_json
@@ -33,7 +32,9 @@ from textcall.trace import event_json
 
 
 def run_command(
-    question: Annotated[str, typer.Argument(help="The question; `-` reads it from standard input.")],
+    question: Annotated[
+        list[str], typer.Argument(metavar="QUESTION", help="The question; `-` reads it from standard input.")
+    ],
     model: ModelOption = None,
     tools: ToolsOption = None,
     tool_choice: ChoiceOption = "auto",
@@ -48,18 +49,19 @@ def run_command(
     no_grammar: Annotated[bool, typer.Option("--no-grammar", help="Let the model write freely, to compare.")] = False,
     no_cache: NoCacheOption = False,
     json_lines: Annotated[bool, typer.Option("--json", help="One event a line on stdout, as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but what went wrong.")] = False,
 ) -> None:
     """Answer QUESTION with a local model and tools: the answer on stdout, everything else on stderr."""
-    text = stdin_text() if question == "-" else question
+    text = stdin_text() if question == ["-"] else " ".join(question)
     if not text.strip():
         raise UsageError("the question is empty")
     chosen = toolset(tools)
     own = system_text(system)
     ToolChoice.parse(tool_choice, chosen)  # before the model is loaded: a typing error should not cost the wait
-    console = Console(stderr=True, highlight=False)
-    view = RunView(console)
+    console = terminal(stderr=True)
+    view = RunView(Terminal(stderr=True, quiet=True) if quiet else console)
     try:
-        engine = load_engine(model, console, view, context, cached=not no_cache)
+        engine = load_engine(model, view, context, cached=not no_cache)
         agent = Agent(
             engine,
             chosen,
@@ -81,13 +83,11 @@ def run_command(
         raise typer.Exit(1)
 
 
-def load_engine(
-    model: str | None, console: Console, listener: Listener, context: int, *, cached: bool = True
-) -> LlamaEngine:
+def load_engine(model: str | None, view: RunView, context: int, *, cached: bool = True) -> LlamaEngine:
     """Load the model that was asked for, saying which one it is and why."""
     resolved = resolve_model(model)
-    console.print(Text.assemble(("model".ljust(LABEL), "dim"), (resolved.path.name, "bold"), f"  {resolved.why}"))
-    return LlamaEngine(resolved.path, n_ctx=context, cache=cache_folder() if cached else None, listener=listener)
+    view.model(resolved)
+    return LlamaEngine(resolved.path, n_ctx=context, cache=cache_folder() if cached else None, listener=view)
 
 
 def json_listener(view: RunView, out: TextIO) -> RunListener:

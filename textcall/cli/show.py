@@ -8,20 +8,35 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
 from textcall.agent import CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
 from textcall.engines.base import Loading, Noticed, Prompting, Written
 from textcall.messages import Completion, ToolCall, ToolResult, Usage, compact_json
+from textcall.resolve import ResolvedModel
 
 LABEL = 9  # columns of the words on the left
 
 ENDINGS = {
-    "length": "the answer was cut: the limit of tokens was reached",
+    "length": "a reply was cut: the limit of tokens was reached (--max-tokens, --context)",
     "max_steps": "the limit of turns was reached; the answer comes from what was known by then",
     "repeated_calls": "the model repeated the same call; the answer comes from what was known by then",
     "unusable_reply": "the model's replies could not be used; it was asked for an answer without tools",
 }
+
+
+class Terminal(Console):
+    """A console that leaves a reader who went away to `textcall.cli.Commands`, as a plain write does."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what is being handled."""
+        raise BrokenPipeError
+
+
+def terminal(*, stderr: bool = False) -> Terminal:
+    """The console of a command."""
+    return Terminal(stderr=stderr, highlight=False)
 
 
 class Waiting:
@@ -88,6 +103,10 @@ class RunView:
             case Finished():
                 self._line("total", Text(total_text(event.run), style="dim"))
 
+    def model(self, resolved: ResolvedModel) -> None:
+        """Say which model is loaded, and why this one."""
+        self._line("model", Text.assemble((resolved.path.name, "bold"), f"  {resolved.why}"))
+
     def close(self) -> None:
         """Leave the terminal in order, wherever the run stopped."""
         self._waiting.stop()
@@ -113,7 +132,19 @@ class RunView:
 
     def _line(self, label: str, text: Text) -> None:
         self._waiting.stop()
-        self._console.print(Text.assemble((label.ljust(LABEL), "dim"), text), soft_wrap=True)
+        self._console.print(labelled(label, text, wrap=self._console.is_terminal), soft_wrap=True)
+
+
+def labelled(label: str, text: Text, *, wrap: bool) -> Text | Table:
+    """A word on the left and text beside it. wrap: into lines of the terminal; a file's lines stay whole."""
+    word = Text(label.ljust(LABEL), "dim")
+    if not wrap:
+        return Text.assemble(word, text)
+    grid = Table.grid()
+    grid.add_column(width=LABEL)
+    grid.add_column(overflow="fold")
+    grid.add_row(word, text)
+    return grid
 
 
 def visible(text: str) -> str:
@@ -138,11 +169,12 @@ def result_text(result: ToolResult) -> Text:
 
 def usage_text(usage: Usage, seconds: float) -> str:
     """The tokens and seconds of one turn."""
-    details = [f"{usage.prompt_tokens} tokens read ({usage.cached_tokens} of them known)"]
-    written = f"{usage.completion_tokens} written"
-    parts: Mapping[str, Any] = {"forced": usage.forced_tokens, "thinking": usage.reasoning_tokens}
+    read = f"{usage.prompt_tokens - usage.cached_tokens} tokens read"
+    known = f" (and {usage.cached_tokens} known from before)" if usage.cached_tokens else ""
+    parts: Mapping[str, Any] = {"given by the grammar": usage.forced_tokens, "thinking": usage.reasoning_tokens}
     inner = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
-    return " · ".join([*details, written + (f" ({inner})" if inner else ""), f"{seconds:.1f} s"])
+    written = f"{usage.completion_tokens} written" + (f" ({inner})" if inner else "")
+    return " · ".join([read + known, written, f"{seconds:.1f} s"])
 
 
 def total_text(run: Run) -> str:
@@ -151,7 +183,8 @@ def total_text(run: Run) -> str:
     calls = sum(len(step.results) for step in run.steps)
     tools = max((step.completion.usage.tool_tokens for step in run.steps), default=0)
     called = f"{calls} call{'s' if calls != 1 else ''}"
-    return f"{turns} · {called} · {usage_text(run.usage, run.seconds)} · the tools cost {tools} tokens of each prompt"
+    cost = f" · the tools and how to call them: {tools} tokens of each prompt" if tools else ""
+    return f"{turns} · {called} · {usage_text(run.usage, run.seconds)}{cost}"
 
 
 def shortened(text: str, limit: int = 1500) -> str:

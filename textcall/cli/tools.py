@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 from jsonschema.validators import Draft202012Validator, validator_for
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from textcall.block import Convention
 from textcall.cli.options import toolset
+from textcall.cli.show import terminal
 from textcall.grammar.calls import reply_grammar
 from textcall.grammar.schema import KeywordReport
 from textcall.messages import compact_json
@@ -53,7 +53,7 @@ def check_tools(
     """For each keyword of each tool's schema: does the grammar guarantee it, is it checked after, or is it ignored?"""
     tools = toolset(specs)
     rules = reply_grammar(tools, mode="auto", convention=Convention())
-    console = Console(highlight=False)
+    console = terminal()
     for tool in tools:
         found = findings(tool, rules.report[tool.name])
         if json_out:

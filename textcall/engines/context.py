@@ -24,6 +24,8 @@ from textcall.errors import ContextOverflow, EngineError, ModelFileError
 
 Logits = npt.NDArray[np.float32]
 
+_FIRST = 16  # tokens
+
 _log: deque[str] = deque(maxlen=200)
 
 
@@ -103,10 +105,13 @@ class Context:
         return text.decode("utf-8", errors="replace") if text else None
 
     def description(self) -> str:
-        """Architecture, size and quantisation, as llama.cpp says it."""
+        """Architecture, number of weights and quantisation: `qwen2, 1.54 billion weights, Q4_K - Medium`."""
         buffer = ctypes.create_string_buffer(256)
         llama_cpp.llama_model_desc(self._model.pointer, buffer, 256)
-        return buffer.value.decode("utf-8", errors="replace")
+        _architecture, _guessed_size, *quantisation = buffer.value.decode("utf-8", errors="replace").split(" ")
+        weights = llama_cpp.llama_model_n_params(self._model.pointer)
+        size = f"{weights / 1e9:.3g} billion" if weights >= 1e9 else f"{weights / 1e6:.0f} million"
+        return f"{self.metadata('general.architecture') or 'unknown'}, {size} weights, {' '.join(quantisation)}"
 
     def reuse(self, tokens: Sequence[int]) -> int:
         """Keep the longest common beginning of the context and `tokens`; return its length.
@@ -136,8 +141,7 @@ class Context:
             raise ContextOverflow(
                 f"the conversation needs {len(self.tokens) + len(tokens)} tokens, the context holds {self.n_ctx}"
             )
-        for start in range(0, len(tokens), batch):
-            part = tokens[start : start + batch]
+        for start, part in _pieces(tokens, batch):
             array = (llama_cpp.llama_token * len(part))(*part)
             status = llama_cpp.llama_decode(self._ctx, llama_cpp.llama_batch_get_one(array, len(part)))
             if status != 0:
@@ -172,6 +176,14 @@ class Context:
         if not pointer:
             raise EngineError("llama.cpp has no scores for the last token")
         return np.ctypeslib.as_array(pointer, shape=(self.vocab.size,))
+
+
+def _pieces(tokens: Sequence[int], size: int) -> Iterator[tuple[int, Sequence[int]]]:
+    """Where each piece begins, and the piece. The first is small: on a slow machine a bar should move soon."""
+    start, length = 0, min(_FIRST, size)
+    while start < len(tokens):
+        yield start, tokens[start : start + length]
+        start, length = start + length, size
 
 
 def _threads() -> int:

@@ -84,7 +84,7 @@ def reply_grammar(
     arguments = []
     for index, tool in enumerate(callable_tools):
         between = f'{compact_json(tool.name)[1:]},"{ARGS_KEY}":'
-        arguments.append(_Arguments(tool.name, json.dumps(tool.parameters), f"args{index}"))
+        arguments.append(_Arguments(tool.name, json.dumps(tool.parameters), f"a{index}"))
         rules[f"t{index}"] = f"{literal(between)} {arguments[-1].rule}"
         rules[arguments[-1].rule] = _PLACE
     return ReplyGrammar(tuple(rules.items()), tuple(arguments))
