@@ -10,7 +10,7 @@ from textcall.grammar.gbnf_text import Alt, Chars, Node, Ref, Repeat, Seq
 
 def refuse_left_recursion(rules: Mapping[str, Node]) -> None:
     """Raise GrammarError where a rule can begin with itself: it would never come to a character."""
-    empty = _can_be_empty(rules)
+    empty = can_be_empty(rules)
     leads = {name: list(dict.fromkeys(_leftmost(node, empty))) for name, node in rules.items()}
     done: set[str] = set()
     for name in rules:
@@ -37,7 +37,7 @@ def without_empty_rounds(rules: Mapping[str, Node]) -> dict[str, Node]:
 
 class _Rounds:
     def __init__(self, rules: Mapping[str, Node]) -> None:
-        self._empty = _can_be_empty(rules)
+        self._empty = can_be_empty(rules)
         self._wanted: list[str] = []
         self.rules: dict[str, Node] = {name: self._cleaned(node) for name, node in rules.items()}
         while self._wanted:
@@ -52,14 +52,14 @@ class _Rounds:
             return Alt(tuple(map(self._cleaned, node.options)))
         if isinstance(node, Repeat):
             part = self._cleaned(node.part)
-            if _empty(part, self._empty):
+            if is_empty(part, self._empty):
                 return Repeat(self._never_empty(part), 0, node.most)
             return Repeat(part, node.least, node.most)
         return node
 
     def _never_empty(self, node: Node) -> Node:
         """The same without the empty text; no options at all match nothing."""
-        if not _empty(node, self._empty):
+        if not is_empty(node, self._empty):
             return node
         if isinstance(node, Ref):
             self._wanted.append(node.name)
@@ -72,27 +72,29 @@ class _Rounds:
         return Alt(tuple(Seq((self._never_empty(part), *parts[i + 1 :])) for i, part in enumerate(parts)))
 
 
-def _can_be_empty(rules: Mapping[str, Node]) -> set[str]:
+def can_be_empty(rules: Mapping[str, Node]) -> set[str]:
+    """The names of the rules that match the empty text."""
     empty: set[str] = set()
     size = -1
     while len(empty) != size:
         size = len(empty)
         for name, node in rules.items():
-            if name not in empty and _empty(node, empty):
+            if name not in empty and is_empty(node, empty):
                 empty.add(name)
     return empty
 
 
-def _empty(node: Node, empty: set[str]) -> bool:
+def is_empty(node: Node, empty: set[str]) -> bool:
+    """Whether `node` matches the empty text where the rules in `empty` do."""
     if isinstance(node, Chars):
         return False
     if isinstance(node, Ref):
         return node.name in empty
     if isinstance(node, Seq):
-        return all(_empty(part, empty) for part in node.parts)
+        return all(is_empty(part, empty) for part in node.parts)
     if isinstance(node, Alt):
-        return any(_empty(option, empty) for option in node.options)
-    return node.least == 0 or _empty(node.part, empty)
+        return any(is_empty(option, empty) for option in node.options)
+    return node.least == 0 or is_empty(node.part, empty)
 
 
 def _leftmost(node: Node, empty: set[str]) -> Iterator[str]:
@@ -107,5 +109,5 @@ def _leftmost(node: Node, empty: set[str]) -> Iterator[str]:
     elif isinstance(node, Seq):
         for part in node.parts:
             yield from _leftmost(part, empty)
-            if not _empty(part, empty):
+            if not is_empty(part, empty):
                 return
