@@ -26,7 +26,11 @@ _TREE = {
 # What each tool's arguments hold, by the tool's name.
 PARAMETERS: dict[str, dict[str, Any]] = {
     "none": {},
-    "enums": {"e": {"enum": ['a"b', "it's", "back\\slash", "line\nbreak", "é", "日本", "😀", "", 1, -1.5, None, True, [1, "x"]]}},
+    "enums": {
+        "e": {
+            "enum": ['a"b', "it's", "back\\slash", "line\nbreak", "é", "日本", "😀", "", 1, -1.5, None, True, [1, "x"]]
+        }
+    },
     "alike": {"e": {"enum": ["get", "getter", "get_all", "get all"]}, "c": {"const": '":"'}},
     "patterns": {"p": {**_STRING, "pattern": "^[A-Z]{2}-\\d{3,5}(é|ü)?$"}, "q": {**_STRING, "pattern": "b+"}},
     "formats": {
@@ -39,10 +43,15 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         "a": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3},
         "l": {**_STRING, "maxLength": 700},
     },
-    "nested": {"m": {"type": "array", "items": {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}}}},
+    "nested": {
+        "m": {"type": "array", "items": {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}}}
+    },
     "tree": {"root": {"$ref": "#/$defs/tree"}},
     "open": {"any": {}, "map": {"type": "object", "additionalProperties": {"type": "integer"}}},
-    "either": {"x": {"anyOf": [{"type": "integer"}, {**_STRING, "maxLength": 3}, {"type": "null"}]}, "y": {"type": ["boolean", "array"]}},
+    "either": {
+        "x": {"anyOf": [{"type": "integer"}, {**_STRING, "maxLength": 3}, {"type": "null"}]},
+        "y": {"type": ["boolean", "array"]},
+    },
     "naïve key": {'quoted "key"': _STRING, "ключ": {"type": "integer"}, "a b": {"type": "null"}},
 }
 

@@ -33,6 +33,10 @@ class OracleFailed(AssertionError):
     """The other program ended or gave up instead of answering; the message names the grammar."""
 
 
+class OracleSilent(OracleFailed):
+    """The other program did not answer in time: its work grows with the ways to read a text, ours does not."""
+
+
 class LlamaCpp:
     """llama.cpp in a process of its own; see `llama_process`. A process that ends is replaced at the next grammar."""
 
@@ -84,7 +88,7 @@ class LlamaCpp:
     def _answer(self, process: subprocess.Popen[str]) -> Any:
         assert process.stdout is not None
         if not select.select([process.stdout], [], [], _PATIENCE)[0]:
-            raise self._failed("did not answer")
+            raise OracleSilent(str(self._failed("did not answer")))
         line = process.stdout.readline()
         if not line:
             raise self._failed("ended")

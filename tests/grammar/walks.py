@@ -61,7 +61,7 @@ class Tally:
         self.steps += other.steps
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Difference(Exception):
     """A verdict that no reason excuses."""
 
@@ -134,7 +134,7 @@ class Words:
         tally = Tally(walks=1)
         asked = self._opened(gbnf, tally)
         cursor, before = Cursor.at_start(Grammar(gbnf)), b""
-        whole = {0, *chance.sample(range(steps), min(masks, steps))} if masks else set()
+        whole = set(chance.sample(range(steps), masks))
         for step in range(steps):
             tokens = list(range(self.vocabulary.size)) if step in whole else self.candidates(cursor, chance)
             agreed = self._compared(cursor, tokens, asked, before, tally)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from textcall.errors import GrammarError
 from textcall.grammar.gbnf_text import Alt, Chars, Node, Ref, Repeat, Seq
 
 
-def refuse_left_recursion(rules: Mapping[str, Node]) -> None:
-    """Raise GrammarError where a rule can begin with itself: it would never come to a character."""
+def left_recursion(rules: Mapping[str, Node]) -> Ref | None:
+    """Where a rule can begin with itself, so that it would never come to a character; None where none does."""
     empty = can_be_empty(rules)
-    leads = {name: list(dict.fromkeys(_leftmost(node, empty))) for name, node in rules.items()}
+    leads = {name: list({ref.name: ref for ref in _leftmost(node, empty)}.values()) for name, node in rules.items()}
     done: set[str] = set()
     for name in rules:
-        path: dict[str, Iterator[str]] = {} if name in done else {name: iter(leads[name])}
+        path: dict[str, Iterator[Ref]] = {} if name in done else {name: iter(leads[name])}
         while path:
             here = next(reversed(path))
             following = next(path[here], None)
             if following is None:
                 done.add(here)
                 del path[here]
-            elif following in path:
-                raise GrammarError(f"rule {following!r} begins with itself (left recursion)")
-            elif following not in done:
-                path[following] = iter(leads[following])
+            elif following.name in path:
+                return following
+            elif following.name not in done:
+                path[following.name] = iter(leads[following.name])
+    return None
 
 
 def without_empty_rounds(rules: Mapping[str, Node]) -> dict[str, Node]:
@@ -63,7 +63,7 @@ class _Rounds:
             return node
         if isinstance(node, Ref):
             self._wanted.append(node.name)
-            return Ref(f"{node.name}'")
+            return Ref(f"{node.name}'", node.at)
         if isinstance(node, Alt):
             return Alt(tuple(map(self._never_empty, node.options)))
         if isinstance(node, Repeat):
@@ -97,15 +97,16 @@ def is_empty(node: Node, empty: set[str]) -> bool:
     return node.least == 0 or is_empty(node.part, empty)
 
 
-def _leftmost(node: Node, empty: set[str]) -> Iterator[str]:
+def _leftmost(node: Node, empty: set[str]) -> Iterator[Ref]:
     """The rules that a match of `node` may begin with."""
     if isinstance(node, Ref):
-        yield node.name
+        yield node
     elif isinstance(node, Alt):
         for option in node.options:
             yield from _leftmost(option, empty)
     elif isinstance(node, Repeat):
-        yield from _leftmost(node.part, empty)
+        if node.most != 0:
+            yield from _leftmost(node.part, empty)
     elif isinstance(node, Seq):
         for part in node.parts:
             yield from _leftmost(part, empty)

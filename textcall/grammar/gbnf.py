@@ -12,9 +12,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-from textcall.errors import GrammarError
-from textcall.grammar.emptiness import refuse_left_recursion, without_empty_rounds
-from textcall.grammar.gbnf_text import Alt, Chars, Node, Ranges, Ref, Repeat, Seq, merged, read_gbnf
+from textcall.grammar.emptiness import left_recursion, without_empty_rounds
+from textcall.grammar.gbnf_text import Alt, Chars, Node, Ranges, Ref, Repeat, Seq, error_at, merged, read_gbnf
 
 _MANY_STATES = 50_000
 _UNKNOWN: Final = object()
@@ -182,7 +181,9 @@ def _chars(stack: _Stack) -> Chars:
 def _runnable(gbnf: str) -> dict[str, Node]:
     try:
         rules = read_gbnf(gbnf)
-        refuse_left_recursion(rules)
+        ref = left_recursion(rules)
+        if ref is not None:
+            raise error_at(gbnf, ref.at, f"rule {ref.name!r} begins with itself (left recursion)")
         return without_empty_rounds(rules)
-    except RecursionError as error:
-        raise GrammarError("the grammar nests its groups too deeply") from error
+    except RecursionError as error:  # the reader has a limit; a caller may be deep in recursion itself
+        raise error_at(gbnf, 0, "the grammar nests its groups too deeply") from error
