@@ -42,7 +42,7 @@ def run(words: Words, seed: str, seconds: float) -> tuple[Tally, list[str]]:
         try:
             total.add(words.walk(gbnf, random.Random(f"{seed} {name}"), steps=25, masks=1 if number % 3 == 0 else 0))
         except OracleSilent:
-            total.excused["llama.cpp: no answer in time"] += 1
+            total.excused["llama.cpp: no answer to a grammar"] += 1
         except (Difference, OracleFailed) as error:
             wrong.append(f"{name}: {error}")
             _say(wrong[-1])

@@ -29,7 +29,7 @@ _SINGLE = [
     "^",
 ]
 _COUNTS = ["*", "+", "?", "{2}", "{0,2}", "{1,}", "{1,3}", "{0,}", "{ 2 , 5 }", "{0}"]
-_LONG_COUNTS = [*_COUNTS, "{12,40}"]  # not for groups: llama.cpp limits what they multiply to
+_LONG_COUNTS = [*_COUNTS, "{12,40}"]  # only for one character or text: oracles expand counts
 _ESCAPED = {"\n": "\\n", '"': '\\"', "\\": "\\\\"}
 
 
@@ -42,7 +42,7 @@ def made_gbnf(chance: random.Random) -> str:
 
 
 def _rule(chance: random.Random, later: list[str], names: list[str]) -> str:
-    options = [_sequence(chance, 2, later) for _ in range(chance.randint(1, 3))]
+    options = [_sequence(chance, chance.randint(0, 2), later) for _ in range(chance.randint(1, 3))]
     if chance.random() < 0.3:
         options.append(f"{_literal(chance)} {chance.choice(names)} {_sequence(chance, 1, later)}")
     if chance.random() < 0.15:
@@ -68,7 +68,7 @@ def _part(chance: random.Random, depth: int, later: list[str]) -> str:
     # what is repeated and may be empty is rare: the oracles need seconds for it
     if chance.random() < (0.9 if '""' in part else 0.65):
         return part
-    return part + chance.choice(["", " "]) + chance.choice(_COUNTS if part[0] == "(" else _LONG_COUNTS)
+    return part + chance.choice(["", " "]) + chance.choice(_LONG_COUNTS if part[0] in '"[.' else _COUNTS)
 
 
 def _group(chance: random.Random, depth: int, later: list[str]) -> str:

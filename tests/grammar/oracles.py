@@ -26,7 +26,7 @@ _PATIENCE = 20.0  # seconds for one answer
 
 
 # llguidance counts the work of a step and gives up; terminals of one character are more work than it reckons with.
-_LIMITS = LLParserLimits(step_max_items=5_000_000, max_items_in_row=100_000, initial_lexer_fuel=50_000_000)
+_LIMITS = LLParserLimits(step_max_items=200_000, max_items_in_row=100_000, initial_lexer_fuel=50_000_000)
 
 
 class OracleFailed(AssertionError):
@@ -34,7 +34,7 @@ class OracleFailed(AssertionError):
 
 
 class OracleSilent(OracleFailed):
-    """The other program did not answer in time: its work grows with the ways to read a text, ours does not."""
+    """The other program did not answer within its limits: its work grows with the ways to read a text."""
 
 
 class LlamaCpp:
@@ -147,7 +147,8 @@ class LLGuidance:
 
     def _check(self) -> None:
         if self._matcher.is_error():
-            raise OracleFailed(f"llguidance gave up ({self.error}) on the grammar:\n{self._gbnf}")
+            kind = OracleSilent if "Too many items" in self.error else OracleFailed
+            raise kind(f"llguidance gave up ({self.error}) on the grammar:\n{self._gbnf}")
 
 
 class _Tokens:

@@ -22,17 +22,19 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from tests.grammar.oracles import LlamaCpp, LLGuidance, OracleFailed
+from tests.grammar.oracles import LlamaCpp, LLGuidance, OracleFailed, OracleSilent
 from textcall.engines.cursor import Cursor, code_points_from, split_utf8
 from textcall.engines.vocabulary import Vocabulary
 from textcall.grammar import Grammar
 from textcall.grammar.emptiness import can_be_empty, is_empty
 from textcall.grammar.gbnf_text import Alt, Chars, Node, Repeat, Seq, read_gbnf
+
+T = TypeVar("T")
 
 
 class Oracle(Protocol):
@@ -141,15 +143,14 @@ class Words:
             taken = _chosen(sorted(agreed), self.vocabulary, chance)
             if taken is None:
                 break
-            for oracle in asked.values():
-                oracle.take(taken)
+            _each(asked, tally, lambda oracle, token=taken: oracle.take(token))
             following = cursor.step(self.vocabulary.piece(taken))
             assert following is not None
             cursor, before = following, before + self.vocabulary.piece(taken)
             tally.steps += 1
         return tally
 
-    def _opened(self, gbnf: str, tally: Tally) -> Mapping[str, Oracle]:
+    def _opened(self, gbnf: str, tally: Tally) -> dict[str, Oracle]:
         """The oracles that take the grammar. Raises OracleFailed where one refuses it without a reason."""
         opened = {}
         for name, oracle in self.oracles.items():
@@ -162,14 +163,13 @@ class Words:
         return opened
 
     def _compared(
-        self, cursor: Cursor, tokens: list[int], asked: Mapping[str, Oracle], before: bytes, tally: Tally
+        self, cursor: Cursor, tokens: list[int], asked: dict[str, Oracle], before: bytes, tally: Tally
     ) -> set[int]:
         """The tokens that all allow. Raises Difference."""
         ours = {token for token in tokens if self._allows(cursor, token)}
         agreed = ours
-        everything = len(tokens) == self.vocabulary.size
-        for name, oracle in asked.items():
-            theirs = oracle.allowed(None if everything else tokens)
+        asking = None if len(tokens) == self.vocabulary.size else tokens
+        for name, theirs in _each(asked, tally, lambda oracle: oracle.allowed(asking)).items():
             tally.verdicts[name] += len(tokens)
             for token in ours ^ theirs:
                 piece = self.vocabulary.piece(token)
@@ -184,6 +184,18 @@ class Words:
         if self.vocabulary.is_end(token):
             return cursor.is_final
         return cursor.step(self.vocabulary.piece(token)) is not None
+
+
+def _each(asked: dict[str, Oracle], tally: Tally, ask: Callable[[Oracle], T]) -> dict[str, T]:
+    """The answers of all. Who gives up is asked no more in this walk, and counted."""
+    answers = {}
+    for name, oracle in list(asked.items()):
+        try:
+            answers[name] = ask(oracle)
+        except OracleSilent:
+            del asked[name]
+            tally.excused[f"{name}: gave up within a walk"] += 1
+    return answers
 
 
 def _excused(oracle: str, cursor: Cursor, piece: bytes, ours: bool) -> str | None:
