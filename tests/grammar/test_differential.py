@@ -50,23 +50,23 @@ def _compare(words: Words, grammars: list[Named], *, walks: int, masks: int) -> 
     assert sum(total.verdicts.values()) > 200 * total.steps
 
 
-@pytest.mark.parametrize("named", FIXED, ids=[name for name, _ in FIXED])
-def test_our_own_grammars(words: Words, named: Named) -> None:
-    _compare(words, [named], walks=2, masks=1)
+@pytest.mark.parametrize("number", range(len(FIXED)), ids=[name for name, _ in FIXED])
+def test_our_own_grammars(words: Words, number: int) -> None:
+    _compare(words, [FIXED[number]], walks=2, masks=int(number % 4 == 0))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_grammars_of_schemas(words: Words, seed: int) -> None:
-    _compare(words, [schema_grammar(f"{seed} {i}") for i in range(4)], walks=1, masks=0)
+    _compare(words, [schema_grammar(f"{seed} {i}") for i in range(3)], walks=1, masks=0)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(10))
 def test_made_up_grammars(words: Words, seed: int) -> None:
-    _compare(words, [random_grammar(f"{seed} {i}") for i in range(4)], walks=1, masks=0)
+    _compare(words, [random_grammar(f"{seed} {i}") for i in range(3)], walks=1, masks=0)
 
 
 @pytest.mark.quality
-@pytest.mark.parametrize("number", range(0, len(FIXED), 9))
+@pytest.mark.parametrize("number", range(0, len(FIXED), 12))
 def test_a_large_vocabulary(many_words: Words, number: int) -> None:
     _compare(many_words, [FIXED[number], random_grammar(f"large {number}")], walks=1, masks=0)
 
