@@ -154,13 +154,14 @@ class _Reader:
             self._at += 1
             self._skip(_BLANK_LINES)
             options.append(self._sequence(blank))
-        self._refuse_leading_bar(nested)
+        if not nested:
+            self._refuse_leading_bar()
         return options[0] if len(options) == 1 else Alt(tuple(options))
 
-    def _refuse_leading_bar(self, nested: bool) -> None:
+    def _refuse_leading_bar(self) -> None:
         match = _BLANK_LINES.match(self._text, self._at)
         end = match.end() if match else self._at
-        if not nested and self._text.startswith("|", end):
+        if self._text.startswith("|", end):
             raise self._error("outside of parentheses '|' stands at the end of a line, never at the beginning", end)
 
     def _sequence(self, blank: re.Pattern[str]) -> Node:
