@@ -37,6 +37,8 @@ def run(words: Words, seed: str, seconds: float) -> tuple[Tally, list[str]]:
     total, wrong = Tally(), []
     deadline = time.monotonic() + seconds
     for number, (name, gbnf) in enumerate(_grammars(seed)):
+        if number % 50 == 49:
+            _say(f"{number + 1} grammars, next {name}: {total}")
         if time.monotonic() > deadline:
             break
         try:
