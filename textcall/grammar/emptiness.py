@@ -72,6 +72,52 @@ class _Rounds:
         return Alt(tuple(Seq((self._never_empty(part), *parts[i + 1 :])) for i, part in enumerate(parts)))
 
 
+def leftmost_order(rules: Mapping[str, Node]) -> dict[int, int]:
+    """A number for each element, by its id: smaller than those of the elements that it may begin with."""
+    empty = can_be_empty(rules)
+    waiting = list(rules.values())
+    done: set[int] = set()
+    finished: list[int] = []
+    while waiting:
+        path = _begun(waiting.pop(), done, rules, empty)
+        while path:
+            node, inner = path[-1]
+            following = next(inner, None)
+            if following is None:
+                path.pop()
+                finished.append(id(node))
+                waiting.extend(_parts(node))
+            else:
+                path.extend(_begun(following, done, rules, empty))
+    return {place: -number for number, place in enumerate(finished)}
+
+
+def _begun(node: Node, done: set[int], rules: Mapping[str, Node], empty: set[str]) -> list[tuple[Node, Iterator[Node]]]:
+    if id(node) in done:
+        return []
+    done.add(id(node))
+    return [(node, _firsts(node, rules, empty))]
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    if isinstance(node, Seq):
+        return node.parts
+    if isinstance(node, Alt):
+        return node.options
+    return (node.part,) if isinstance(node, Repeat) else ()
+
+
+def _firsts(node: Node, rules: Mapping[str, Node], empty: set[str]) -> Iterator[Node]:
+    """The elements right inside of `node` that a match of it may begin with."""
+    if isinstance(node, Ref):
+        yield rules[node.name]
+        return
+    for part in _parts(node):
+        yield part
+        if isinstance(node, Seq) and not is_empty(part, empty):
+            return
+
+
 def can_be_empty(rules: Mapping[str, Node]) -> set[str]:
     """The names of the rules that match the empty text."""
     empty: set[str] = set()
