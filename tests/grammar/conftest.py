@@ -1,60 +1,31 @@
-"""llama.cpp's own reader and runner of grammars, as the oracle."""
+"""A real vocabulary, llama.cpp's own reader and runner of grammars on it, and random texts of a grammar."""
 
 from __future__ import annotations
 
-import ctypes
 import random
 from collections.abc import Callable, Iterator
 
-import llama_cpp
 import pytest
 
+from tests.grammar.oracles import LlamaCpp
 from textcall.engines.context import Context
+from textcall.engines.vocabulary import Vocabulary
 from textcall.grammar import Grammar
 from textcall.resolve import resolve_model
 
 
-class Oracle:
-    """What llama.cpp makes of a grammar, on the vocabulary of a real model."""
-
-    def __init__(self, context: Context) -> None:
-        self._words = context.vocab
-        self._vocab = context.vocab._vocab
-
-    def loads(self, gbnf: str) -> bool:
-        sampler = self._sampler(gbnf)
-        if sampler:
-            llama_cpp.llama_sampler_free(sampler)
-        return bool(sampler)
-
-    def accepts(self, gbnf: str, text: str) -> bool:
-        """Whether the whole text, token by token, and then the end, is allowed. An illegal accept aborts: ask first."""
-        sampler = self._sampler(gbnf)
-        assert sampler, f"llama.cpp refuses the grammar:\n{gbnf}"
-        try:
-            for token in self._words.tokenize(text):
-                if not self._allowed(sampler, token):
-                    return False
-                llama_cpp.llama_sampler_accept(sampler, token)
-            return self._allowed(sampler, self._words.eos)
-        finally:
-            llama_cpp.llama_sampler_free(sampler)
-
-    def _sampler(self, gbnf: str) -> object:
-        return llama_cpp.llama_sampler_init_grammar(self._vocab, gbnf.encode(), b"root")
-
-    def _allowed(self, sampler: object, token: int) -> bool:
-        candidate = (llama_cpp.llama_token_data * 1)(llama_cpp.llama_token_data(token, 0.0, 0.0))
-        array = llama_cpp.llama_token_data_array(candidate, 1, -1, False)
-        llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
-        return candidate[0].logit > float("-inf")
+@pytest.fixture(scope="session")
+def vocabulary() -> Iterator[Vocabulary]:
+    context = Context(resolve_model("smollm2").path, vocab_only=True)
+    yield context.vocab
+    context.close()
 
 
 @pytest.fixture(scope="session")
-def oracle() -> Iterator[Oracle]:
-    context = Context(resolve_model("smollm2").path, vocab_only=True)
-    yield Oracle(context)
-    context.close()
+def oracle(vocabulary: Vocabulary) -> Iterator[LlamaCpp]:
+    found = LlamaCpp(resolve_model("smollm2").path, vocabulary)
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="session")

@@ -135,6 +135,30 @@ def test_ambiguity_does_not_explode(gbnf: str) -> None:
     assert grammar.accepts("a" * 500)
 
 
+@pytest.mark.parametrize(
+    ("gbnf", "unit", "rest"),
+    [
+        ('root ::= x x | "(" x x "!"\nx ::= "-" | "(" root [?]?', "(", "--!"),
+        ('root ::= "[" root "]" | "[" root ")" | "."', "[", "."),
+        ('root ::= ("a" root "b"? | "a" root "c"? | "x")', "a", "x"),
+    ],
+)
+def test_nested_ambiguity_does_not_explode(gbnf: str, unit: str, rest: str) -> None:
+    """Each `unit` may be read in two ways, so that there are 2^60 of reading the text."""
+    grammar = Grammar(gbnf)
+    state = after(grammar, unit * 60)
+    assert len(state.stacks) < 20
+    assert grammar.advance(state, rest) is not None
+
+
+def test_merged_ways_stay_apart() -> None:
+    grammar = Grammar('root ::= "[" root "]" | "[" root ")" | "(" root "]" | "."')
+    assert grammar.accepts("[(" * 20 + "." + "])" * 20)
+    assert grammar.accepts("[" * 20 + "." + "])" * 10)
+    assert not grammar.accepts("[(" * 20 + "." + "])" * 19 + ")]")
+    assert not grammar.accepts("[" * 20 + "." + "])" * 9 + "]")
+
+
 def test_the_same_place_is_the_same_state() -> None:
     grammar = Grammar(gbnf_file("json"))
     assert after(grammar, '{"a":1,"') is after(grammar, '{"bc":[true],"')

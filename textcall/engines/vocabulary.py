@@ -46,14 +46,15 @@ class Vocabulary:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        vocab = self._vocab
+        vocab = self.pointer
         self.size: int = llama_cpp.llama_vocab_n_tokens(vocab)
         self.bos: int = llama_cpp.llama_vocab_bos(vocab)
         self.eos: int = llama_cpp.llama_vocab_eos(vocab)
         self.adds_bos = bool(llama_cpp.llama_vocab_get_add_bos(vocab))
 
     @property
-    def _vocab(self) -> llama_cpp.llama_vocab_p:
+    def pointer(self) -> llama_cpp.llama_vocab_p:
+        """The C object, part of the model's. Raises EngineError where the model is closed."""
         return llama_cpp.llama_model_get_vocab(self._model.pointer)
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
@@ -63,7 +64,7 @@ class Vocabulary:
             return []
         size = len(data) + 8
         tokens = (llama_cpp.llama_token * size)()
-        count = llama_cpp.llama_tokenize(self._vocab, data, len(data), tokens, size, False, special)
+        count = llama_cpp.llama_tokenize(self.pointer, data, len(data), tokens, size, False, special)
         if count < 0:
             raise EngineError(f"llama.cpp could not tokenize a text of {len(data)} bytes")
         return list(tokens[:count])
@@ -78,18 +79,18 @@ class Vocabulary:
 
     def written(self, token: int) -> str:
         """The text of `token`, the names of control tokens such as `<|im_end|>` included."""
-        return _piece(self._vocab, token, special=True).decode("utf-8", errors="replace")
+        return _piece(self.pointer, token, special=True).decode("utf-8", errors="replace")
 
     @cached_property
     def ends(self) -> frozenset[int]:
         """The tokens that end a reply."""
-        vocab = self._vocab
+        vocab = self.pointer
         return frozenset(t for t in range(self.size) if llama_cpp.llama_vocab_is_eog(vocab, t))
 
     @cached_property
     def pieces(self) -> list[bytes]:
         """The bytes of every token, by id."""
-        vocab = self._vocab
+        vocab = self.pointer
         return [_piece(vocab, token) for token in range(self.size)]
 
     @cached_property
