@@ -5,7 +5,8 @@
 FILE is .jsonl or .jsonl.gz; a line is {"id", "schema", "tests": [{"valid", "data"}]}. Each schema is compiled, its
 grammar read by llama.cpp too, and each instance tried as compact JSON. An instance may be annotated with `needs_open`
 (it has properties that the schema does not list) and `in_order` (whether its properties are in the schema's order);
-one in another order counts apart, annotated or not: the grammar takes one order on purpose.
+one in another order counts apart, annotated or not: the grammar takes one order on purpose. An invalid instance is
+refused only where the grammar refuses it in every order.
 
 The exit code is 1 where a valid instance is refused although its properties are in order, or anything raised.
 """
@@ -86,17 +87,18 @@ def measured(case: Mapping[str, Any], loads: Callable[[str], bool] | None) -> Me
 
 
 def _verdict(grammar: Grammar, asked: Arguments, test: Mapping[str, Any]) -> str:
-    taken = grammar.accepts(compact_json(test["data"]))
+    instance = test["data"]
+    taken = grammar.accepts(compact_json(instance))
     if test["valid"]:
         if taken:
             return ACCEPTED
         if test.get("needs_open"):
             return NEEDS_OPEN
-        ordered = test.get("in_order", True) and not takes_in_some_order(grammar, test["data"])
-        return REFUSED if ordered else OTHER_ORDER
-    if not taken:
+        reordered = test.get("in_order") is False or takes_in_some_order(grammar, instance)
+        return OTHER_ORDER if reordered else REFUSED
+    if not taken and not takes_in_some_order(grammar, instance):
         return CAUGHT
-    return UNTOLD if _validates(asked, test["data"]) else LEFT
+    return UNTOLD if _validates(asked, instance) else LEFT
 
 
 def _validates(asked: Arguments, instance: Any) -> bool:

@@ -17,6 +17,9 @@ from textcall.messages import compact_json
 from textcall.resolve import resolve_model
 
 
+_FEW = 6
+
+
 class Oracle:
     """What llama.cpp makes of a grammar, on the vocabulary of a real model."""
 
@@ -106,18 +109,43 @@ def _after(grammar: Grammar, states: set[State], value: Any) -> set[State]:
 
 
 def _after_members(grammar: Grammar, states: set[State], members: dict[str, Any]) -> set[State]:
+    found = _after_members_at_once(grammar, states, members)
+    return found if found or len(members) > _FEW else _after_members_tried(grammar, states, members)
+
+
+def _after_members_at_once(grammar: Grammar, states: set[State], members: dict[str, Any]) -> set[State]:
+    """A member is next where none of those that might have been is lost by it."""
+    waiting, comma = dict(members), ""
+    while waiting:
+        possible = {name for name in waiting if _stepped(grammar, states, comma + _key(name))}
+        for name in [name for name in waiting if name in possible]:
+            after = _after(grammar, _stepped(grammar, states, comma + _key(name)), waiting[name])
+            if after and all(_stepped(grammar, after, "," + _key(other)) for other in possible - {name}):
+                break
+        else:
+            return set()
+        del waiting[name]
+        states, comma = after, ","
+    return states
+
+
+def _after_members_tried(grammar: Grammar, states: set[State], members: dict[str, Any]) -> set[State]:
     """By the set of members written so far, so that all orders cost 2**n steps and not n!."""
     reached: dict[frozenset[str], set[State]] = {frozenset(): states}
     for _ in members:
         following: dict[frozenset[str], set[State]] = {}
         for written, here in reached.items():
             for name in members.keys() - written:
-                key = ("," if written else "") + compact_json(name) + ":"
+                key = ("," if written else "") + _key(name)
                 after = _after(grammar, _stepped(grammar, here, key), members[name])
                 if after:
                     following.setdefault(written | {name}, set()).update(after)
         reached = following
     return reached.get(frozenset(members), set())
+
+
+def _key(name: str) -> str:
+    return compact_json(name) + ":"
 
 
 def _stepped(grammar: Grammar, states: set[State], text: str) -> set[State]:
