@@ -16,8 +16,7 @@ from textcall.grammar.gbnf import State
 from textcall.messages import compact_json
 from textcall.resolve import resolve_model
 
-
-_FEW = 6
+_FEW = 10
 
 
 class Oracle:

@@ -15,9 +15,7 @@ from referencing.jsonschema import specification_with
 _REF_STANDS_ALONE = (Draft3Validator, Draft4Validator, Draft6Validator, Draft7Validator)
 _DATA = frozenset({"const", "enum", "default", "examples", "example"})
 # What these hold is schemas by name, whatever the names: a property may be called `default`.
-_BY_NAME = frozenset(
-    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
-)
+_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
 
 
 class References:

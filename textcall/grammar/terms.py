@@ -215,7 +215,8 @@ def _trie_rule(root: Mapping[str, Any], new_rule: NewRule) -> str:
     for node in reversed(order):
         edges = sorted(char for char in node if char)
         outside = "".join(
-            f"\\{char}" if char in "]\\[" else f"\\x{ord(char):02X}" if char in "^-" else _written(char) for char in edges
+            f"\\{char}" if char in "]\\[" else f"\\x{ord(char):02X}" if char in "^-" else _written(char)
+            for char in edges
         )
         options = [f'[^"\\\\\\x00-\\x1F{outside}] char*', "escape char*"]
         options += [f"{literal(char)} {made[id(node[char])]}" for char in edges]
