@@ -115,13 +115,11 @@ def _of_kind(kind: str, schema: dict[str, Any], root: Any) -> st.SearchStrategy[
     low = schema.get("minimum", schema.get("exclusiveMinimum"))
     high = schema.get("maximum")
     if low is not None and high is not None and low > high:
-        return st.nothing()
+        return _SCALARS
     if kind == "integer":
         step = schema.get("multipleOf", 1)
         whole = (None if low is None else math.ceil(low), None if high is None else math.floor(high))
-        return (
-            st.integers(*whole).map(lambda n: n - n % step) if None in whole or whole[0] <= whole[1] else st.nothing()
-        )
+        return st.integers(*whole).map(lambda n: n - n % step) if None in whole or whole[0] <= whole[1] else _SCALARS
     if kind == "number":
         return st.floats(low, high, allow_nan=False, allow_infinity=False)
     if kind == "string":
@@ -227,7 +225,7 @@ def _whole(value: Any) -> Any:
         return {key: _whole(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_whole(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _ordered(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
