@@ -272,7 +272,7 @@ def test_the_arguments_of_tools(name: str, oracle: Any) -> None:
 def test_random_schemas(in_some_order: SomeOrder, oracle: Any) -> None:
     hits = 0
 
-    @settings(BOUNDED, max_examples=200)
+    @settings(BOUNDED, max_examples=120)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         nonlocal hits
@@ -286,4 +286,4 @@ def test_random_schemas(in_some_order: SomeOrder, oracle: Any) -> None:
                 assert in_some_order(grammar, _whole(value)), (schema, value)
 
     check()
-    assert hits > 100
+    assert hits > 60

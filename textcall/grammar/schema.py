@@ -5,7 +5,8 @@ conjunction of plain schemas becomes one body (`_plain`). So what stands beside 
 
 The grammar is never narrower than the schema, except that a value has its compact text (no white space, no needless
 escapes, whole numbers without fraction) and objects write the listed properties first, in the schema's order. Formats
-hold, and so do `const`, `propertyNames` and `prefixItems` in a draft that does not know them yet. What it cannot express is looser and reported as `approximated` or `checked after`: validation holds it, see `parsing.validate`.
+hold, and so do `const`, `propertyNames` and `prefixItems` in a draft that does not know them yet. What the grammar
+cannot express is looser and reported as `approximated` or `checked after`: validation holds it, see `parsing.validate`.
 """
 
 from __future__ import annotations
