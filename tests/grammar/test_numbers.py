@@ -11,7 +11,7 @@ import pytest
 
 from textcall.grammar import Grammar
 from textcall.grammar.library import json_rules
-from textcall.grammar.numbers import Bounds, numbers, whole_numbers
+from textcall.grammar.numbers import Bounds, numbers, whole_multiple, whole_numbers
 from textcall.grammar.schema import schema_to_gbnf
 
 _RULES = "".join(f"{name} ::= {body}\n" for name, body in json_rules().items())
@@ -147,3 +147,25 @@ def test_a_bound_of_many_digits_is_left_to_validation() -> None:
 def test_the_text_grows_with_the_digits_of_a_bound() -> None:
     lengths = [len(whole_numbers(0, 10**digits + 7)[0]) for digits in (4, 8, 16)]
     assert lengths[2] < 6 * lengths[0]
+
+
+def test_bounds_of_64_bits_and_beyond() -> None:
+    """More numbers than `len` of a range can say."""
+    body, exact = whole_numbers(-(2**63), 2**63 - 1)
+    grammar = grammar_of(body)
+    assert grammar is not None
+    assert exact
+    assert all(grammar.accepts(str(n)) for n in (-(2**63), -1, 0, 2**63 - 1))
+    assert not any(grammar.accepts(str(n)) for n in (-(2**63) - 1, 2**63, 10**30))
+    assert whole_numbers(0, 10**100, 7) == whole_numbers(0, 10**100, 11)
+    assert schema_to_gbnf({"type": "integer", "maximum": 10**400}).report[1].status != "enforced"
+
+
+@pytest.mark.parametrize(
+    ("multiples", "whole"), [((), 1), (("2", "5"), 10), (("1.5", "2"), 6), (("2.5",), 5), (("0.5", "0.1"), 1)]
+)
+def test_several_multiples_are_one(multiples: tuple[str, ...], whole: int) -> None:
+    found = whole_multiple(map(Decimal, multiples))
+    assert found == whole
+    for n in range(-60, 60):
+        assert (n % found == 0) is all(n % Decimal(step) == 0 for step in multiples)

@@ -265,3 +265,73 @@ def test_walks_are_json_and_llama_cpp_takes_them(
             json.loads(text)
             assert oracle.accepts(gbnf, text), text
     assert found
+
+
+CLOSED = [
+    ({"propertyNames": {"pattern": "^a"}}, ['{"a":1}', "{}"], ['{"b":1}']),
+    ({"minProperties": 1}, ['{"a":1}'], ["{}"]),
+    ({"properties": {"a": {}}, "minProperties": 1}, ['{"a":1}'], ["{}", '{"b":1}']),
+    ({"properties": {"a": {}}, "dependentRequired": {"a": ["b"]}}, ['{"a":1,"b":2}'], []),
+    ({"properties": {"a": {}}, "unevaluatedProperties": INTEGER}, ['{"a":"x","b":2}'], []),
+    ({"properties": {"a": {}}, "unevaluatedProperties": False}, ['{"a":1}', "{}"], ['{"b":1}']),
+]
+
+
+@pytest.mark.parametrize(("schema", "good", "bad"), CLOSED, ids=str)
+def test_a_keyword_may_mean_properties_that_are_not_listed(
+    schema: dict[str, Any], good: list[str], bad: list[str]
+) -> None:
+    grammar = Grammar(schema_to_gbnf({"type": "object", **schema}, open_objects=False).gbnf)
+    assert [text for text in good if not grammar.accepts(text)] == []
+    assert [text for text in bad if grammar.accepts(text)] == []
+
+
+def statuses(schema: dict[str, Any]) -> dict[str, str]:
+    return {entry.keyword: entry.status for entry in schema_to_gbnf(schema).report if entry.path == ""}
+
+
+LOOSER = [
+    ({"type": "string", "format": "regex"}, "format", "checked after"),
+    ({"type": "string", "format": "uuid", "allOf": [{"format": "regex"}]}, "format", "approximated"),
+    ({"enum": ["é"], "pattern": r"^\p{L}$"}, "pattern", "checked after"),  # no pattern that jsonschema can try
+    ({"enum": ["é"], "pattern": r"^\p{L}$"}, "enum", "enforced"),
+    ({"properties": {'"': INTEGER}}, "properties", "approximated"),  # as another name it could have any value
+    ({"properties": {"x" * 2001: INTEGER}}, "properties", "approximated"),
+    ({"properties": {'"': INTEGER}, "additionalProperties": False}, "properties", "enforced"),
+    ({"type": "integer", "multipleOf": 2, "allOf": [{"multipleOf": 3}]}, "multipleOf", "checked after"),
+    ({"type": "integer", "multipleOf": 2, "allOf": [{"multipleOf": 5}]}, "multipleOf", "enforced"),
+    ({"type": "integer", "multipleOf": 2.5}, "multipleOf", "enforced"),
+]
+
+
+@pytest.mark.parametrize(("schema", "keyword", "status"), LOOSER)
+def test_the_report_says_what_is_looser(schema: dict[str, Any], keyword: str, status: str) -> None:
+    assert statuses(schema)[keyword] == status
+
+
+def test_two_long_lists_of_alternatives_leave_what_fits_both() -> None:
+    """Too many to multiply out: the second is left to validation, and the property stays possible."""
+    lists = ([{"const": n} for n in range(10)], [{"const": n} for n in range(9, 19)])
+    schema = {"allOf": [{"properties": {"a": {"anyOf": options}}} for options in lists], "required": ["a"]}
+    compiled = schema_to_gbnf(schema)
+    assert Grammar(compiled.gbnf).accepts('{"a":9}')
+    found = {(entry.path, entry.keyword): entry.status for entry in compiled.report}
+    assert found["/allOf/1/properties/a", "anyOf"] == "checked after"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": ["\ud800"]},
+        {"properties": {"\udfff": {}}, "additionalProperties": INTEGER},
+        {"required": ["\ud800"]},
+        {"pattern": "\ud800x"},
+        {"patternProperties": {"^\\ud800": {}}, "additionalProperties": False},
+    ],
+    ids=ascii,
+)
+def test_half_a_pair_of_surrogates_is_written_as_its_code(schema: dict[str, Any], oracle: Any) -> None:
+    gbnf = schema_to_gbnf(schema).gbnf
+    Grammar(gbnf)
+    assert gbnf.encode()
+    assert oracle.loads(gbnf)

@@ -16,7 +16,10 @@ from textcall.grammar.numbers import Bounds
 
 _KINDS = ("object", "array", "string", "number", "boolean", "null")
 # Beside these a schema may mean properties that it does not list.
-_OPENING = frozenset({"then", "else", "dependentSchemas", "dependencies", "extends", "$dynamicRef", "$recursiveRef"})
+_OPENING = frozenset(
+    {"then", "else", "dependentSchemas", "dependentRequired", "dependencies", "extends", "propertyNames"}
+    | {"$dynamicRef", "$recursiveRef"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +104,12 @@ class Conjunction:
         lists = [schema["enum"] for schema in self._schemas if isinstance(schema.get("enum"), list)]
         return min(lists, key=len) if lists else None
 
-    def allows(self, value: Any, validator: Any) -> bool:
-        """Whether every schema allows the value; true where that cannot be told."""
+    def allows(self, value: Any, validator: Any) -> bool | None:
+        """Whether every schema allows the value; None where that cannot be told."""
         try:
             return all(validator.evolve(schema=schema).is_valid(value) for schema in self._schemas)
         except (re.error, Unresolvable, UnknownType, RecursionError, ValueError, TypeError, ArithmeticError):
-            return True
+            return None
 
     def bounds(self, least: str, most: str) -> tuple[int | None, int | None]:
         """The closest counts under two keywords."""
@@ -128,9 +131,9 @@ class Conjunction:
         most, most_open = max(high, default=(None, False))
         return Bounds(least, None if most is None else -most, least_open, most_open)
 
-    def multiple(self) -> Decimal | None:
-        """What a number must be a multiple of; the least where several say so."""
-        return min((n for _, n in self._found("multipleOf") if n > 0), default=None)
+    def multiples(self) -> list[Decimal]:
+        """What a number must be a multiple of, each once."""
+        return list(dict.fromkeys(n for _, n in self._found("multipleOf") if n > 0))
 
     def _found(self, keyword: str) -> Iterator[tuple[Mapping[str, Any], Decimal]]:
         for schema in self._schemas:
@@ -157,6 +160,13 @@ class Conjunction:
         ]
         return places, tuple(part for rest in rests for part in rest)
 
+    @property
+    def _means_others(self) -> bool:
+        """Whether a keyword would make no sense without properties that are not listed."""
+        if any(_OPENING & set(schema) or schema.get("unevaluatedProperties", False) for schema in self._schemas):
+            return True
+        return not self.has("properties") and (self.has("minProperties") or self.has("maxProperties"))
+
     def members(self, open_objects: bool) -> Members:
         """The properties of an object that fits all. open_objects: whether those that nothing is said about may be."""
         names = dict.fromkeys(name for schema in self._schemas for name in schema.get("properties") or ())
@@ -166,7 +176,7 @@ class Conjunction:
         for name in [*names, *(name for name in needed if name not in names)]:
             listed[name] = tuple(found for part in self.parts for found in _property(part, name))
         said = any("additionalProperties" in schema for schema in self._schemas)
-        opened = open_objects or any(_OPENING & set(schema) for schema in self._schemas)
+        opened = open_objects or self._means_others
         patterned = any("patternProperties" in schema for schema in self._schemas)
         others: list[Other] = []
         if limits and all(len(limit) == 1 for limit in limits):
@@ -183,8 +193,9 @@ class Conjunction:
 
 
 def _finite(value: Any) -> list[int | float]:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return [value] if number and math.isfinite(value) else []
+    if isinstance(value, int):
+        return [] if isinstance(value, bool) else [value]
+    return [value] if isinstance(value, float) and math.isfinite(value) else []
 
 
 def _narrower(one: str, other: str) -> str | None:

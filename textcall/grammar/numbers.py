@@ -7,8 +7,10 @@ are written plainly; an exponent is taken where a serializer needs one (below 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 from textcall.grammar.terms import either, literal
 
@@ -61,9 +63,10 @@ def whole_numbers(low: int | None, high: int | None, multiple: int | None = None
         if low > high:
             return "", True
         step = multiple or 1
-        listed = range(-(-low // step) * step, high + 1, step)
-        if len(listed) <= (_MOST_LISTED if multiple else 8):
-            return (either(literal(str(n)) for n in listed) if listed else ""), True
+        first, last = -(-low // step), high // step  # not len(range(…)): it may be beyond what len can say
+        if last - first < (_MOST_LISTED if step > 1 else 8):
+            listed = [literal(str(n * step)) for n in range(first, last + 1)]
+            return (either(listed) if listed else ""), True
     low, low_exact = _drawn_in(low)
     high, high_exact = _drawn_in(high)
     if multiple is not None and multiple > 1:
@@ -77,6 +80,11 @@ def whole_numbers(low: int | None, high: int | None, multiple: int | None = None
         options.append(f'"-" {_naturals(max(-high if high is not None else 0, 0), None if low is None else -low)}')
     text = either(option for option in options)
     return "integer" if low is None and high is None else text, low_exact and high_exact
+
+
+def whole_multiple(multiples: Iterable[Decimal]) -> int:
+    """An integer is a multiple of all of these where it is one of this: of p/q in lowest terms, it is one of p."""
+    return math.lcm(*(Fraction(multiple).numerator for multiple in multiples))
 
 
 def numbers(bounds: Bounds, multiple: Decimal | None = None) -> tuple[str, bool]:

@@ -14,6 +14,8 @@ from referencing.jsonschema import specification_with
 # In these drafts what stands beside a `$ref` counts for nothing.
 _REF_STANDS_ALONE = (Draft3Validator, Draft4Validator, Draft6Validator, Draft7Validator)
 _DATA = frozenset({"const", "enum", "default", "examples", "example"})
+# What these hold is schemas by name, whatever the names: a property may be called `default`.
+_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
 
 
 class References:
@@ -47,15 +49,20 @@ class References:
         inside = url in ("", self._base) and (fragment == "" or fragment.startswith("/"))
         return found, unquote(fragment) if inside else reference
 
-    def _absolute(self, node: Any, base: str) -> Any:
+    def _absolute(self, node: Any, base: str, *, by_name: bool = False) -> Any:
         if isinstance(node, list):
             return [self._absolute(item, base) for item in node]
         if not isinstance(node, Mapping):
             return node
+        if by_name:
+            return {name: self._absolute(schema, base) for name, schema in node.items()}
         own = node.get(self._id_key)
         if isinstance(own, str) and not own.startswith("#") and not (self.ref_stands_alone and "$ref" in node):
             base = urldefrag(urljoin(base, own)).url
-        made = {key: value if key in _DATA else self._absolute(value, base) for key, value in node.items()}
+        made = {
+            key: value if key in _DATA else self._absolute(value, base, by_name=key in _BY_NAME)
+            for key, value in node.items()
+        }
         if isinstance(node.get("$ref"), str):
             made["$ref"] = urljoin(base, node["$ref"])
         return made

@@ -4,7 +4,8 @@ A schema is taken as alternatives of conjunctions: `anyOf`, `allOf` and `$ref` a
 conjunction of plain schemas becomes one body (`_plain`). So what stands beside a `$ref` or an `anyOf` holds too.
 
 The grammar is never narrower than the schema, except that a value has its compact text (no white space, no needless
-escapes, whole numbers without fraction) and objects write the listed properties first, in the schema's order. What it
+escapes, whole numbers without fraction) and objects write the listed properties first, in the schema's order. Formats
+hold, and so do `const`, `propertyNames` and `prefixItems` in a draft that does not know them yet. What the grammar
 cannot express is looser and reported as `approximated` or `checked after`: validation holds it, see `parsing.validate`.
 """
 
@@ -21,7 +22,7 @@ from jsonschema.validators import validator_for
 from textcall.errors import SchemaError
 from textcall.grammar.conjunction import Conjunction, Other, Part
 from textcall.grammar.library import shared_rules
-from textcall.grammar.numbers import numbers, whole_numbers
+from textcall.grammar.numbers import numbers, whole_multiple, whole_numbers
 from textcall.grammar.references import References
 from textcall.grammar.regex import read_regex
 from textcall.grammar.strings import string_rule
@@ -30,6 +31,7 @@ from textcall.grammar.terms import (
     either,
     fits,
     items_text,
+    leaves_out,
     literal,
     members_text,
     other_name,
@@ -191,7 +193,11 @@ class Compiler:
         self._depth += 1
         alternatives: list[Conjunction] = [Conjunction()]
         for part in parts:
-            alternatives = _both(alternatives, self._expand(part, ())) or []
+            more = _both(alternatives, self._expand(part, ()))
+            if more is None:
+                self._say_all(part, "checked after")
+                more = [one.and_also(Conjunction((_LOOSE,))) for one in alternatives]
+            alternatives = more
         bodies = [body for body in map(self._plain, alternatives) if body is not None]
         self._depth -= 1
         if not bodies:
@@ -246,13 +252,7 @@ class Compiler:
             return self._bodies[together.key]
         choices = together.choices()
         if choices is not None:
-            fitting = [value for value in choices if together.allows(value, self._references.validator)]
-            bodies = [constant(value) for value in fitting]
-            # each value was tried against the whole schema, but for formats, which validation leaves alone
-            self._say_plain(together, {word for part in together.parts for word in part.schema} - {"format"}, {})
-            if together.nullable:
-                bodies.append('"null"')
-            return (either(bodies) if len(bodies) < 4 else self._rule(either(bodies))) if bodies else None
+            return self._chosen(together, choices)
         kinds = together.kinds()
         possible = {*kinds, "number"} if "integer" in kinds else set(kinds)
         used = {word for kind in possible for word in _BY_TYPE.get(kind, ()) if together.has(word)}
@@ -269,6 +269,17 @@ class Compiler:
             return None
         self.rules[name] = body
         return name
+
+    def _chosen(self, together: Conjunction, choices: list[Any]) -> str | None:
+        """One of the values that fit the whole schema; formats are not tried."""
+        told = [(value, together.allows(value, self._references.validator)) for value in choices]
+        bodies = [constant(value) for value, allowed in told if allowed is not False]
+        tried = {word for part in together.parts for word in part.schema} - {"format"}
+        used = {"enum", "const"} if any(allowed is None for _, allowed in told) else tried
+        self._say_plain(together, used, {})
+        if together.nullable:
+            bodies.append('"null"')
+        return (either(bodies) if len(bodies) < 4 else self._rule(either(bodies))) if bodies else None
 
     def _of_kinds(self, together: Conjunction, kinds: list[str]) -> str | None:
         statuses: dict[str, Status] = {}
@@ -313,6 +324,8 @@ class Compiler:
             return None
         if least and not written and not others:
             return None
+        if others and not leaves_out(members.listed):
+            statuses["properties"] = "approximated"
         if together.has("minProperties") and written and (least or 0) > max(1, len(members.needed)):
             statuses["minProperties"] = "approximated"
         if together.has("maxProperties") and written:
@@ -380,13 +393,11 @@ def _string(together: Conjunction, statuses: dict[str, Status]) -> str | None:
 
 
 def _number(kind: str, together: Conjunction, statuses: dict[str, Status]) -> str | None:
-    bounds, multiple = together.bounds_of_numbers(), together.multiple()
+    bounds, multiples = together.bounds_of_numbers(), together.multiples()
     if kind == "number":
-        body, exact = numbers(bounds, multiple)
+        body, exact = numbers(bounds, min(multiples, default=None))
     else:
-        whole = None if multiple is None or multiple % 1 else int(multiple)
-        body, exact = whole_numbers(*bounds.whole(), whole)
-        exact = exact and (multiple is None or whole is not None or 1 % multiple == 0)
+        body, exact = whole_numbers(*bounds.whole(), whole_multiple(multiples))
     kept: Status = "enforced" if exact else "approximated" if body != kind else "checked after"
     for keyword in _BY_TYPE["number"]:
         if together.has(keyword):

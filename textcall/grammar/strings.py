@@ -31,8 +31,10 @@ class StringRule:
 
 def string_rule(least: int, most: int | None, patterns: Sequence[str], formats: Sequence[str]) -> StringRule:
     """Strings of `least` to `most` characters (None: no end) that match the first usable pattern, else format."""
-    kept: dict[str, Kept] = dict.fromkeys(("pattern", "format"), "checked after")
+    kept: dict[str, Kept] = {"pattern": "checked after"} if patterns else {}
     known = [name for name in formats if format_name(name) in format_rules()]
+    if formats:
+        kept["format"] = "checked after"
     if most is not None and least > most:
         return StringRule(None, kept)
     for pattern in patterns:
@@ -43,7 +45,7 @@ def string_rule(least: int, most: int | None, patterns: Sequence[str], formats: 
             kept |= _lengths_kept(node, least, most)
             return StringRule(quoted(element(node)), kept)
     if known:
-        kept["format"] = "enforced" if known[0] in EXACT_FORMATS and len(known) == 1 else "approximated"
+        kept["format"] = "enforced" if known[0] in EXACT_FORMATS and len(formats) == 1 else "approximated"
         kept |= dict.fromkeys(("minLength", "maxLength"), "checked after")
         return StringRule(quoted(format_name(known[0])), kept)
     kept |= {"minLength": _fitting(least), "maxLength": _fitting(most or 0)}

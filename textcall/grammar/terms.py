@@ -22,7 +22,7 @@ NewRule = Callable[[str], str]
 
 def literal(text: str) -> str:
     """`text` as a GBNF literal."""
-    escaped = "".join(_ESCAPES.get(char) or (char if ord(char) >= 32 else f"\\x{ord(char):02X}") for char in text)
+    escaped = "".join(_ESCAPES.get(char) or _written(char) for char in text)
     return f'"{escaped}"'
 
 
@@ -146,7 +146,7 @@ def _list_of(item: str, least: int, most: int | None) -> str:
 
 def other_name(names: Iterable[str], new_rule: NewRule) -> str:
     """A JSON string that is none of `names` (written without needless escapes): a rule for each place in their trie."""
-    plain = [name for name in names if compact_json(name)[1:-1] == name]
+    plain = [name for name in names if _is_plain(name)]
     if not plain or sum(map(len, plain)) > _MOST_NAME_CHARS:
         return "string"
     trie: dict[str, Any] = {}
@@ -158,6 +158,12 @@ def other_name(names: Iterable[str], new_rule: NewRule) -> str:
     return f'"\\"" {_trie_rule(trie, new_rule)} "\\""'
 
 
+def leaves_out(names: Iterable[str]) -> bool:
+    """Whether `other_name` leaves out each of `names`: they need no escapes and are not too long together."""
+    names = list(names)
+    return all(map(_is_plain, names)) and sum(map(len, names)) <= _MOST_NAME_CHARS
+
+
 def used_rules(rules: Mapping[str, str], start: str = "root") -> dict[str, str]:
     """The rules that `start` leads to, in the order given."""
     used, waiting = {start}, [start]
@@ -167,6 +173,17 @@ def used_rules(rules: Mapping[str, str], start: str = "root") -> dict[str, str]:
                 used.add(name)
                 waiting.append(name)
     return {name: body for name, body in rules.items() if name in used}
+
+
+def _written(char: str) -> str:
+    """The character, or its code where it is a control or half a pair of surrogates, which UTF-8 cannot hold."""
+    if "\ud800" <= char <= "\udfff":
+        return f"\\u{ord(char):04X}"
+    return char if ord(char) >= 32 else f"\\x{ord(char):02X}"
+
+
+def _is_plain(name: str) -> bool:
+    return compact_json(name)[1:-1] == name
 
 
 def _joined(bodies: Iterable[str]) -> str:
@@ -198,7 +215,8 @@ def _trie_rule(root: Mapping[str, Any], new_rule: NewRule) -> str:
     for node in reversed(order):
         edges = sorted(char for char in node if char)
         outside = "".join(
-            f"\\{char}" if char in "]\\[" else f"\\x{ord(char):02X}" if char in "^-" else char for char in edges
+            f"\\{char}" if char in "]\\[" else f"\\x{ord(char):02X}" if char in "^-" else _written(char)
+            for char in edges
         )
         options = [f'[^"\\\\\\x00-\\x1F{outside}] char*', "escape char*"]
         options += [f"{literal(char)} {made[id(node[char])]}" for char in edges]
