@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from textcall.parsing import (
     CallReady,
+    CallStarted,
     Event,
     Parsed,
     ProblemFound,
@@ -34,7 +35,7 @@ _TYPES = {
 }  # fmt: skip
 
 Call = tuple[str, Any]
-Outcome = Literal["right", "content", "problem", "silent", "wrong"]
+Outcome = Literal["right", "content", "refused", "problem", "silent", "wrong"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Wanted:
 class Case:
     """A reply. group: the row of the report that counts it. wanted: any of these is right; none: it must not raise.
 
-    subset: whether a call may have more arguments than are named.
+    subset: whether a call may have more arguments than are named. unfinished: the reply goes on, and what counts is
+    what was announced. refuse: what is wanted is no call of a tool, so that refusing it with a problem is right.
     """
 
     id: str
@@ -61,6 +63,8 @@ class Case:
     wanted: tuple[Wanted, ...]
     finish_reason: Any = "stop"
     subset: bool = False
+    unfinished: bool = False
+    refuse: bool = False
     chunks: tuple[str, ...] = ()
 
 
@@ -117,7 +121,13 @@ def _text(row: Mapping[str, Any], everyone: Iterable[Mapping[str, Any]]) -> Case
         tools=tools,
         wanted=wanted,
         subset=row["args_match"] == "subset",
+        unfinished=bool(row.get("partial")),
+        refuse=any(not call["name"] or (call["arguments"] or {}).keys() == {"__raw__"} for call in _calls(row)),
     )
+
+
+def _calls(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return row["expected_calls"] or []
 
 
 def _name(tool: Mapping[str, Any]) -> str:
@@ -129,20 +139,26 @@ def _tools(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if row.get("tools"):
         return list(row["tools"])
     properties: dict[str, dict[str, set[str]]] = {name: {} for name in ("func", "test_function", "get_weather")}
-    for call in row["expected_calls"] or []:
+    for call in _calls(row):
         known = properties.setdefault(call["name"], {})
         for key, value in (call["arguments"] or {}).items():
             if key != "__raw__":
                 known.setdefault(key, set()).add(_TYPES[type(value)])
-    return [
-        {"name": name, "parameters": {"type": "object", "properties": {k: {"type": sorted(t)} for k, t in of.items()}}}
-        for name, of in properties.items()
-        if name
-    ]
+    closed = {} if row["args_match"] == "subset" or row["tier"] == "text_only" else {"additionalProperties": False}
+    return [{"name": name, "parameters": {**_object(of), **closed}} for name, of in properties.items() if name]
+
+
+def _object(properties: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    return {"type": "object", "properties": {key: {"type": sorted(types)} for key, types in properties.items()}}
 
 
 def outcome(case: Case, parsed: Parsed) -> Outcome:
-    """right; content: the calls are right, the text or the problem is not; missed with a problem or silently; wrong."""
+    """right; content: the calls are right, the text or the problem is not; missed with a problem or silently; wrong.
+
+    refused: no call of a tool is wanted, and a problem says so.
+    """
+    if case.unfinished:
+        return _announced(case)
     got = [(call.name, dict(call.arguments)) for call in parsed.calls]
     with_calls = [wanted for wanted in case.wanted if _same_calls(got, wanted.calls, subset=case.subset)]
     if not case.wanted or any(_rest_is_right(parsed, wanted) for wanted in with_calls):
@@ -151,7 +167,16 @@ def outcome(case: Case, parsed: Parsed) -> Outcome:
         return "content"
     if not any(_are_some_of(got, wanted.calls, subset=case.subset) for wanted in case.wanted):
         return "wrong"
+    if case.refuse and parsed.problems:
+        return "refused"
     return "problem" if parsed.problems else "silent"
+
+
+def _announced(case: Case) -> Outcome:
+    """Whether the calls that have begun where the text breaks off were announced."""
+    names = [event.name for event in StreamParser(case.tools).feed(case.text) if isinstance(event, CallStarted)]
+    wanted = [[name for name, _ in each.calls] for each in case.wanted]
+    return "right" if names in wanted else "wrong" if names else "silent"
 
 
 def _rest_is_right(parsed: Parsed, wanted: Wanted) -> bool:

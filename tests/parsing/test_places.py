@@ -197,6 +197,49 @@ def test_python_is_read_and_never_run() -> None:
     assert call.arguments == {"a": -1, "b": [1, 2], "c": {"d": None, "e": True}}
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments", "repair"),
+    [
+        ("[night(month=07, day=05)]", {"month": 7, "day": 5}, "leading_zeros"),
+        ("[night(at='08', n=[01, -02, 10], x=0.5)]", {"at": "08", "n": [1, -2, 10], "x": 0.5}, "leading_zeros"),
+        ("[night(song='it's late')]", {"song": "it's late"}, "inner_quotes"),
+        ('[night(run="echo "a, b" \\" end")]', {"run": 'echo "a, b" " end'}, "inner_quotes"),
+    ],
+)
+def test_python_is_mended_where_one_reading_exists(text: str, arguments: dict[str, Any], repair: str) -> None:
+    (call,) = parse(text, TOOLS).calls
+    assert (dict(call.arguments), call.how[-1]) == (arguments, f"repaired({repair})")
+
+
+@pytest.mark.parametrize(
+    "inner",
+    ["night(n=010)", "night(a='x', b='it's')", "night(a='x'), night(b='y'z')"],
+)
+def test_python_with_two_readings_is_refused(inner: str) -> None:
+    parsed = parse(f"<|tool_call_start|>[{inner}]<|tool_call_end|>", TOOLS)
+    assert (parsed.calls, [problem.kind for problem in parsed.problems]) == ((), ["bad_json"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "So I write [night(a=1)] for that.",
+        "One could say [night()]",
+        "Or <function=night>{}</function> here.",
+        'Or <invoke name="night"></invoke> here.',
+    ],
+)
+def test_calls_in_other_forms_are_told_where_they_are_text(text: str) -> None:
+    parsed = parse(text, TOOLS)
+    assert (parsed.calls, parsed.content) == ((), text)
+    assert [problem.kind for problem in parsed.problems] == ["not_a_call"]
+
+
+def test_arguments_behind_no_name_are_refused() -> None:
+    parsed = parse('lamp[TOOL_CALLS][ARGS]{"room": "attic"}', TOOLS)
+    assert (parsed.calls, [problem.kind for problem in parsed.problems]) == ((), ["not_a_call"])
+
+
 def test_the_command_says_why(tmp_path: Any) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([{**tool, "description": ""} for tool in TOOLS]), encoding="utf-8")

@@ -221,6 +221,28 @@ def test_a_call_is_announced_and_its_arguments_come_as_they_are_written() -> Non
     assert ready.call.arguments == {"port": "O}ban"}
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('[TOOL_CALLS]ferry[ARGS]{"port": "Ob', '{"port": "Ob'),
+        ('<|tool_call_begin|>functions.ferry:0<|tool_call_argument_begin|>{"port": "Ob', '{"port": "Ob'),
+        ('<tool_call>\n{"name": "ferry", "arguments": {"port": "Ob', '{"port": "Ob'),
+        ('<|START_ACTION|>[\n {"tool_call_id": "0", "tool_name": "ferry", "parameters": {"port"', '{"port"'),
+        ("<|tool_call_start|>[ferry(port='Ob", ""),
+    ],
+)
+def test_calls_in_wrappers_are_announced(text: str, arguments: str) -> None:
+    events = StreamParser(TOOLS).feed(text)
+    assert events[0] == CallStarted("ferry")
+    assert "".join(event.text for event in events if isinstance(event, ArgumentsCame)) == arguments
+
+
+def test_arguments_written_as_python_come_when_they_are_whole() -> None:
+    events, _ = fed("<|tool_call_start|>[ferry(port='Oban')]<|tool_call_end|>")
+    assert [type(event) for event in events] == [CallStarted, ArgumentsCame, CallReady]
+    assert events[1] == ArgumentsCame('{"port":"Oban"}')
+
+
 @pytest.mark.parametrize("end", [" is what one writes.", "\nfoo"])
 def test_every_start_is_followed_by_a_call_or_a_drop(end: str) -> None:
     events, parsed = fed(OBAN + end)

@@ -29,6 +29,7 @@ _PAIR = re.compile(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_v
 _CALL_LIKE = re.compile(r"[({<]")
 _PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\(")
 _PYTHON_OR_MORE = re.compile(r"\[\s*(?:[A-Za-z_][\w.]*)?\Z")
+_NO_NAME = "[ARGS]"  # where a name should stand
 _TAG_MAX = 200  # code points within which a tag ends
 
 
@@ -70,6 +71,8 @@ def wrapped(c: Cursor, pos: int, *, closers: tuple[str, ...]) -> Body | None:
     """What stands behind the opening of a wrapper; None where it is nothing that calls. Raises Broken and NeedMore."""
     pos = c.skip(pos)
     c.need(_PYTHON_OR_MORE.match(c.buf, pos) is not None)
+    if c.buf.startswith(_NO_NAME, pos):
+        pos = c.skip(pos + len(_NO_NAME))
     if starts_value(c.buf, pos) and not _PYTHON.match(c.buf, pos):
         return values(c, pos, stops=(*closers, "[TOOL_CALLS]", "<|"), wrapped=True, on_line=False)
     if c.buf.startswith("<", pos):

@@ -156,7 +156,7 @@ class Judge:
             return []
         found = []
         for match in _mention(tuple(self.tools)).finditer(text):
-            name = match["quoted"] or match["tag"]
+            name = match["quoted"] or match["tag"] or match["python"]
             alone = render_call(name, {})
             message = f"A call of {name} stands inside other text and was not run. To run it, write it alone: {alone}"
             found.append(Problem("not_a_call", message, "", (start + match.start(), start + match.end())))
@@ -206,7 +206,9 @@ def _mention(names: tuple[str, ...]) -> re.Pattern[str]:
         any_name = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
         known = re.compile(
             rf"[{{<｛]\s*{_QUOTE}(?:{'|'.join(NAME_ALIASES)}){_QUOTE}\s*[:：]\s*[\"'“](?P<quoted>{any_name})[\"'”]\s*[,，]\s*"
-            rf"{_QUOTE}(?:{'|'.join(ARGS_ALIASES)}){_QUOTE}\s*[:：]|<function=(?P<tag>{any_name})>"
+            rf"{_QUOTE}(?:{'|'.join(ARGS_ALIASES)}){_QUOTE}\s*[:：]"
+            rf"|<(?:function=|(?:function|invoke) name=\")(?P<tag>{any_name})\"?>"
+            rf"|\[\s*(?P<python>{any_name})\((?=\s*(?:\w+\s*=|\)))"
         )
         if len(_PATTERNS) > 64:
             _PATTERNS.clear()
