@@ -46,6 +46,16 @@ FORMS = {
     "invoke": (
         '<invoke name="lamp"><parameter name="room">attic</parameter><parameter name="level">3</parameter></invoke>'
     ),
+    "deepseek tags": (
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="lamp">\n<｜DSML｜parameter name="room" string="true">attic'
+        '</｜DSML｜parameter>\n<｜DSML｜parameter name="level" string="false">3</｜DSML｜parameter>\n'
+        "</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+    ),
+    "gemma": '<|tool_call>call:lamp{room:<|"|>attic<|"|>,level:3}<tool_call|>',
+    "small gemma": "<start_function_call>call:lamp{room:<escape>attic<escape>,level:3}<end_function_call>",
+    "gpt-oss": f"<|channel|>commentary to=functions.lamp <|constrain|>json<|message|>{ARGS}<|call|>",
+    "gpt-oss, channel behind": f"<|start|>assistant to=functions.lamp<|channel|>commentary json<|message|>{ARGS}",
+    "gpt-oss, begun by the prompt": f" to=functions.lamp<|channel|>analysis<|message|>{ARGS}",
     "pairs": (
         "<tool_call>lamp\n<arg_key>room</arg_key>\n<arg_value>attic</arg_value>\n"
         "<arg_key>level</arg_key>\n<arg_value>3</arg_value>\n</tool_call>"
@@ -238,6 +248,35 @@ def test_calls_in_other_forms_are_told_where_they_are_text(text: str) -> None:
 def test_arguments_behind_no_name_are_refused() -> None:
     parsed = parse('lamp[TOOL_CALLS][ARGS]{"room": "attic"}', TOOLS)
     assert (parsed.calls, [problem.kind for problem in parsed.problems]) == ((), ["not_a_call"])
+
+
+def test_gemma_strings_hold_anything() -> None:
+    text = '<|tool_call>call:night{a:{b:<|"|>{"c": }<|"|>,d:[true,null]},e:<|"|>x\n\\y<|"|>}<tool_call|>'
+    (call,) = parse(text, TOOLS).calls
+    assert (call.arguments, call.how) == (
+        {"a": {"b": '{"c": }', "d": [True, None]}, "e": "x\n\\y"},
+        ("extracted(wrapper)",),
+    )
+
+
+@pytest.mark.parametrize("inner", ["call:night{a:<|", 'call:night{a:<|"|>x', "call:night{a:{b:1}", "call:night{a:1,,}"])
+def test_broken_gemma_calls_are_refused(inner: str) -> None:
+    parsed = parse(f"<|tool_call>{inner}", TOOLS)
+    assert (parsed.calls, len(parsed.problems)) == ((), 1)
+
+
+def test_a_parameter_that_says_so_is_a_text() -> None:
+    tools = [{"name": "put", "parameters": {"properties": {"a": {"type": ["string", "integer"]}, "b": {}}}}]
+    form = '<｜DSML｜invoke name="put"><｜DSML｜parameter name="a" string="{}">42</｜DSML｜parameter></｜DSML｜invoke>'
+    assert parse(form.format("true"), tools).calls[0].arguments == {"a": "42"}
+    assert parse(form.format("false"), tools).calls[0].arguments == {"a": 42}
+
+
+def test_a_message_to_no_tool_is_refused_and_one_to_nobody_is_text() -> None:
+    head = "<|channel|>commentary to=functions.{}<|message|>"
+    parsed = parse(head.format("ghost") + "{}", TOOLS)
+    assert (parsed.calls, [problem.kind for problem in parsed.problems]) == ((), ["unknown_tool"])
+    assert parse(head.format("lamp") + "print(1)", TOOLS).calls == ()
 
 
 def test_the_command_says_why(tmp_path: Any) -> None:

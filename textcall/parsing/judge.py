@@ -123,7 +123,7 @@ class Judge:
         if not isinstance(arguments, Mapping):
             return not_an_object(tool.name, arguments, span)
         if found.raw:
-            arguments = typed(validator_of(tool), arguments)
+            arguments = typed(validator_of(tool), arguments, found.raw)
         return self._checked(tool, arguments, (*how, *found.how), span)
 
     def _checked(
@@ -207,7 +207,7 @@ def _mention(names: tuple[str, ...]) -> re.Pattern[str]:
         known = re.compile(
             rf"[{{<｛]\s*{_QUOTE}(?:{'|'.join(NAME_ALIASES)}){_QUOTE}\s*[:：]\s*[\"'“](?P<quoted>{any_name})[\"'”]\s*[,，]\s*"
             rf"{_QUOTE}(?:{'|'.join(ARGS_ALIASES)}){_QUOTE}\s*[:：]"
-            rf"|<(?:function=|(?:function|invoke) name=\")(?P<tag>{any_name})\"?>"
+            rf"|<(?:｜DSML｜)?(?:function=|(?:function|invoke) name=\")(?P<tag>{any_name})\"?>"
             rf"|\[\s*(?P<python>{any_name})\((?=\s*(?:\w+\s*=|\)))"
         )
         if len(_PATTERNS) > 64:

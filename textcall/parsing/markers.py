@@ -1,8 +1,8 @@
 """The marks by which models set calls, thoughts, turns and ends apart from their text.
 
 Which family writes what: `<tool_call>` Qwen, Hermes, GLM; `[TOOL_CALLS]` Mistral; `<|python_tag|>` Llama; `functools`
-Phi; `<|tool_call_start|>` LFM2; `<|START_ACTION|>` Command R; `<|tool_call_begin|>` Kimi; `<｜tool▁call▁begin｜>`
-DeepSeek.
+Phi; `<|tool_call_start|>` LFM2; `<|START_ACTION|>` Command R; `<|tool_call_begin|>` Kimi; `<｜tool▁call▁begin｜>` and
+`<｜DSML｜invoke name=…>` DeepSeek; `<|tool_call>` and `<start_function_call>` Gemma; `<|channel|>… to=` gpt-oss.
 """
 
 from __future__ import annotations
@@ -46,10 +46,14 @@ TAGS = {
         "longcat_tool_call",
         "seed:tool_call",
         "minimax:tool_call",
+        "｜DSML｜function_calls",
+        "｜DSML｜tool_calls",
     )
 }
 TOKENS: dict[str, tuple[str, ...]] = {
     "[TOOL_CALLS]": (),
+    "<|tool_call>": ("<tool_call|>",),
+    "<start_function_call>": ("<end_function_call>",),
     "<|tool_call|>": ("<|/tool_call|>",),
     "<|tool_call_start|>": ("<|tool_call_end|>",),
     "<|function_call|>": (),
@@ -62,7 +66,13 @@ TOKENS: dict[str, tuple[str, ...]] = {
     "<｜tool▁call▁begin｜>": ("<｜tool▁call▁end｜>",),
 }
 LINE_TOKENS = ("functools", "function call<|role_sep|>")  # at the beginning of a line; the first one before a list
-FUNCTION = r'<(?:function=|function name=|invoke name=)"?([\w.:/-]+)"?\s*>'
+FUNCTION = r'<(?:｜DSML｜)?(?:function=|function name=|invoke name=)"?([\w.:/-]+)"?\s*>'
+# gpt-oss names the tool in the head of a message; what opens the message may belong to the prompt.
+_MESSAGE = r"(?:functions\.)?[\w.-]+(?:<\|channel\|>\w+)?(?: ?(?:<\|constrain\|>)?json)?\s?<\|message\|>"
+MESSAGE_STARTS = ("<|channel|>commentary to=", "<|channel|>analysis to=", "<|start|>assistant to=")
+_TO = rf"(?:{'|'.join(map(re.escape, MESSAGE_STARTS))}){_MESSAGE}"
+_TO_AT_LINE = rf"to=functions\.{_MESSAGE}"
+MESSAGE_ENDS = ("<|call|>", "<|end|>")
 
 # Nothing of the reply comes behind these.
 ENDS = (
@@ -70,6 +80,7 @@ ENDS = (
     "<|eot_id|>",
     "<|eom_id|>",
     "<|eot|>",
+    "<|call|>",
     "<|endoftext|>",
     "<|end_of_text|>",
     "<|end|>",
@@ -128,11 +139,13 @@ def _any(marks: tuple[str, ...]) -> str:
 
 
 # A mark anywhere in a line, and one at its beginning. `regex` also knows whether a text may still become one.
-ANYWHERE = regex.compile(rf"{_any(_EVERYWHERE)}|{FUNCTION}")
+ANYWHERE = regex.compile(rf"{_TO}|{_any(_EVERYWHERE)}|{FUNCTION}")
 AT_LINE = regex.compile(
-    rf"{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}|{LINE_TOKENS[0]}(?=\s*\[)|{re.escape(LINE_TOKENS[1])}"
+    rf"{_TO}|{_TO_AT_LINE}|{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}"
+    rf"|{LINE_TOKENS[0]}(?=\s*\[)|{re.escape(LINE_TOKENS[1])}"
 )
 FIRST_CHARS = "".join(sorted({mark[0] for mark in _EVERYWHERE}))
+FIRST_IN_LINE = FIRST_CHARS + "ft"
 LONGEST = max(len(mark) for mark in _EVERYWHERE) + 120
 # What ends something, wherever it stands.
 CONTROL = frozenset((*ORPHANS, *ENDS, *ROLE_TOKENS))
@@ -140,9 +153,9 @@ CONTROL = frozenset((*ORPHANS, *ENDS, *ROLE_TOKENS))
 INNER_LINES = re.compile(r"(?:[ \t\r]*+[^\s<\[\ufeff][^\n]*+\n)*+")
 # Whole lines that hold no mark and begin with nothing that could be one.
 PLAIN_LINES = re.compile(
-    r"(?:[ \t\r]*+(?:(?!action|observation|tool|function|user|human|functools|观察|工具结果)"
+    r"(?:[ \t\r]*+(?:(?!action|observation|tool|function|user|human|functools|to=|观察|工具结果)"
     r"[^\s{\[<｛［`~>\ufeff][^\n<\[`]*+)?\n)*+",
     re.IGNORECASE,
 )
 TOKEN = re.compile(rf"<\|[^|\n]{{0,60}}\|>|<｜[^｜\n]{{0,60}}｜>|{_any(ENDS + LINE_ENDS)}")
-SEARCH = re.compile(rf"\n|{_any(_EVERYWHERE)}|{FUNCTION}")
+SEARCH = re.compile(rf"\n|{_TO}|{_any(_EVERYWHERE)}|{FUNCTION}")

@@ -15,7 +15,8 @@ from textcall.parsing.lines import extent
 _GOES_ON = re.compile(r"[a-z,;，、；]|[^\W\d_A-Za-z]")
 _BLANKS = re.compile(r"[ \t]*")
 _TAIL = re.compile(r"[\s}\]]*")
-_FUNCTION_STARTS = ("<function=", "<function name", "<invoke")
+_FUNCTION_STARTS = ("<function=", "<function name", "<invoke", "<｜DSML｜invoke")
+_MESSAGE_STARTS = (*markers.MESSAGE_STARTS, "to=")
 
 
 def is_wrapper(mark: str) -> bool:
@@ -24,7 +25,7 @@ def is_wrapper(mark: str) -> bool:
         mark in markers.TAGS
         or mark in markers.TOKENS
         or mark in markers.LINE_TOKENS
-        or mark.startswith(_FUNCTION_STARTS)
+        or mark.startswith((*_FUNCTION_STARTS, *_MESSAGE_STARTS))
     )
 
 
@@ -73,6 +74,8 @@ def body(c: Cursor, at: int, mark: str) -> Body | None:
     if mark.startswith(_FUNCTION_STARTS):
         return bodies.function(c, at)
     pos = c.skip(at + len(mark))
+    if mark.startswith(_MESSAGE_STARTS):
+        return bodies.message(c, pos, mark)
     if c.buf.startswith(mark, pos):  # some write their mark twice
         pos = c.skip(pos + len(mark))
     c.need(mark.startswith(c.buf[pos : pos + len(mark)]))
@@ -80,6 +83,8 @@ def body(c: Cursor, at: int, mark: str) -> Body | None:
 
 
 def _closers(mark: str) -> tuple[str, ...]:
+    if mark.startswith(_MESSAGE_STARTS):
+        return markers.MESSAGE_ENDS
     return markers.TAGS.get(mark) or markers.TOKENS.get(mark) or ()
 
 
