@@ -12,7 +12,15 @@ from textcall.block import ARGS_ALIASES, ARGS_KEY, NAME_ALIASES, NAME_KEY, REPLY
 from textcall.messages import Problem, Span, ToolCall
 from textcall.parsing.coerce import Path, coerce, typed
 from textcall.parsing.forms import Shaped, shaped
-from textcall.parsing.validate import Described, is_valid, not_an_object, problem_of, unknown_tool, validator_of
+from textcall.parsing.validate import (
+    Described,
+    is_proven,
+    is_valid,
+    not_an_object,
+    problem_of,
+    unknown_tool,
+    validator_of,
+)
 
 _PREFIXES = re.compile(r"(?:functions|tools|tool|default_api)[.:]")
 _QUOTE = "[\"'“”]?"
@@ -34,8 +42,9 @@ def described(tools: Iterable[Any]) -> dict[str, Described]:
     """Tools by name, from Tools, OpenAI's wire form, or `{"name","description","parameters"}`."""
     found: dict[str, Described] = {}
     for tool in tools:
-        if isinstance(tool, Mapping):
-            inner = tool["function"] if isinstance(tool.get("function"), Mapping) else tool
+        if isinstance(tool, (dict, Mapping)):  # a dict is quickly told
+            inner = tool.get("function")
+            inner = inner if isinstance(inner, Mapping) else tool
             tool = Plain(inner["name"], inner.get("parameters") or {})
         found[tool.name] = tool
     return found
@@ -130,6 +139,8 @@ class Judge:
         self, tool: Described, arguments: Mapping[str, Any], how: tuple[str, ...], span: Span
     ) -> ToolCall | Problem:
         made: dict[str, Any] = dict(arguments)
+        if is_proven(tool, made):
+            return ToolCall(self.ids(), tool.name, made, how or ("strict",), span)
         changed: tuple[Path, ...] = ()
         fits = is_valid(tool, made)
         if not self.strict and (not fits or _has_whole_float(made)):
