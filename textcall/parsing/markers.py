@@ -8,6 +8,7 @@ Phi; `<|tool_call_start|>` LFM2; `<|START_ACTION|>` Command R; `<|tool_call_begi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import regex
 
@@ -134,8 +135,14 @@ CODE_FENCES = frozenset(
 _EVERYWHERE = (*THINK, *ORPHANS, *TAGS, *TOKENS, *ENDS, *ROLE_TOKENS, *NOISE, *LINE_ENDS)
 
 
-def _any(marks: tuple[str, ...]) -> str:
-    return "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
+def _any(marks: Iterable[str]) -> str:
+    """A pattern of the longest of the marks that fits, letter by letter: most text is told from them by its second."""
+    by_first: dict[str, list[str]] = {}
+    for mark in marks:
+        by_first.setdefault(mark[:1], []).append(mark[1:])
+    may_end = by_first.pop("", None) is not None
+    branches = "|".join(re.escape(first) + _any(rest) for first, rest in by_first.items())
+    return f"(?:{branches}){'?' if may_end else ''}" if branches else ""
 
 
 # A mark anywhere in a line, and one at its beginning. `regex` also knows whether a text may still become one.
