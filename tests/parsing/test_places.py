@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from textcall.cli import app
 from textcall.parsing import parse
+from textcall.parsing.explain import explain
 
 LAMP = {"properties": {"room": {"type": "string"}, "level": {"type": "integer"}}, "required": ["room"]}
 TOOLS = [{"name": "lamp", "parameters": LAMP}, {"name": "night", "parameters": {"type": "object"}}]
@@ -287,5 +288,67 @@ def test_the_command_says_why(tmp_path: Any) -> None:
     reasons = json.loads(done.stdout)["why"]
     assert done.exit_code == 1
     assert [reason["line"] for reason in reasons] == [2, 5]
-    assert "a call of lamp, taken out of a fence" in reasons[0]["why"]
-    assert "not_a_call" in reasons[1]["why"]
+    assert [reason["verdict"] for reason in reasons] == ["call", "text"]
+    assert reasons[0]["why"] == "lamp, taken out of a fence, written with name, arguments"
+    assert reasons[1]["why"] == "a call of lamp stands in inline code"
+    shown = CliRunner().invoke(app, ["parse", "--tools", str(tools), "--why"], input=text).stdout
+    assert "line 5    text    " in shown
+    assert "stands in inline code" in shown
+    nothing = CliRunner().invoke(app, ["parse", "--tools", str(tools), "--why"], input="Good morning.")
+    assert (nothing.exit_code, nothing.stdout) == (0, "nothing in it looks like a call\n")
+
+
+CANDIDATES = f"""<think>Say {FORMS["canonical"]}?</think>
+One writes {FORMS["canonical"]} for that.
+{FORMS["canonical"]}
+
+> {FORMS["canonical"]}
+```python
+{FORMS["canonical"]}
+```
+```json
+{FORMS["canonical"]}
+{{"more": 1}}
+```
+`{FORMS["canonical"]}` or “{FORMS["canonical"]}”
+
+{{"name": "Ada"}}
+
+[
+{FORMS["canonical"]}, {{}}
+
+<tool_call>lamp attic</tool_call>
+
+{FORMS["canonical"]} is how.
+{{"tool":"ghost","args":{{}}}}
+{{"tool":"lamp","args":{{"level":NaN}}}}
+Observation: 3
+{FORMS["canonical"]}"""
+
+
+def test_every_candidate_is_explained() -> None:
+    reasons = [(CANDIDATES.count("\n", 0, each.span[0]) + 1, each) for each in explain(CANDIDATES, TOOLS)]
+    assert [(line, each.verdict, each.why.removeprefix("a call of lamp ").split(":")[0]) for line, each in reasons] == [
+        (1, "text", "stands in a think block"),
+        (2, "text", "stands inside a sentence"),
+        (3, "call", "lamp, exactly as the prompt asks"),
+        (5, "text", "stands in a block quote"),
+        (7, "text", "stands in a fence of python"),
+        (10, "text", "stands in a fence with other things"),
+        (11, "text", "is no object with a tool's name and its arguments (tool, args)"),
+        (13, "text", "stands in inline code"),
+        (13, "text", "stands in a quotation"),
+        (15, "text", "is no object with a tool's name and its arguments (tool, args)"),
+        (17, "text", "is no object with a tool's name and its arguments (tool, args)"),
+        (18, "text", "stands inside other data"),
+        (20, "text", "what stands behind <tool_call> is no call"),
+        (22, "text", "stands beside other words on its line"),
+        (23, "refused", "unknown_tool"),
+        (24, "refused", "bad_json"),
+        (25, "refused", "role_confusion"),
+    ]
+
+
+def test_the_model_is_told_where_its_call_stood() -> None:
+    (problem,) = parse(f"```python\n{FORMS['canonical']}\n```", TOOLS).problems
+    assert problem.message.startswith("A call of lamp stands in a fence of python and was not run.")

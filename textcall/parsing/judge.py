@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from textcall.block import ARGS_ALIASES, ARGS_KEY, NAME_ALIASES, NAME_KEY, REPLY_TEXT, Convention, Shape, render_call
 from textcall.messages import Problem, Span, ToolCall
 from textcall.parsing.coerce import Path, coerce, typed
 from textcall.parsing.forms import Shaped, shaped
+from textcall.parsing.places import place_of
 from textcall.parsing.validate import (
     Described,
     is_proven,
@@ -60,6 +62,14 @@ class Answer:
     """The text of a pseudo-call of the shape REPLY."""
 
     text: str
+
+
+class Mention(NamedTuple):
+    """The beginning of a call that stands as text. place: in what it stands."""
+
+    name: str
+    span: Span
+    place: str
 
 
 class Judge:
@@ -162,18 +172,23 @@ class Judge:
         return fitting[0] if len(fitting) == 1 else None
 
     def mentions(self, text: str, start: int) -> list[Problem]:
-        """Calls of tools that stand in the text as text. start: position of `text` in the reply."""
-        if not self.tools or not any(name in text for name in self.tools):
-            return []
+        """Calls of tools that stand in the text as text, the first ones. start: position of `text` in the reply."""
         found = []
+        for mention in itertools.islice(self.mentioned(text, start), _MAX_MENTIONS):
+            alone = render_call(mention.name, {})
+            message = (
+                f"A call of {mention.name} stands {mention.place} and was not run. To run it, write it alone: {alone}"
+            )
+            found.append(Problem("not_a_call", message, "", mention.span))
+        return found
+
+    def mentioned(self, text: str, start: int) -> Iterator[Mention]:
+        """All of them."""
+        if not self.tools or not any(name in text for name in self.tools):
+            return
         for match in _mention(tuple(self.tools)).finditer(text):
             name = match["quoted"] or match["tag"] or match["python"]
-            alone = render_call(name, {})
-            message = f"A call of {name} stands inside other text and was not run. To run it, write it alone: {alone}"
-            found.append(Problem("not_a_call", message, "", (start + match.start(), start + match.end())))
-            if len(found) >= _MAX_MENTIONS:
-                break
-        return found
+            yield Mention(name, (start + match.start(), start + match.end()), place_of(text, match.start()))
 
 
 def _is_canonical(value: Any) -> bool:
