@@ -96,6 +96,13 @@ TEXTS = [
     "<function=ferry>\n<parameter=port>\nOban\n</parameter>\n<parameter=seats>2</parameter>\n</function>",
     "<tool_call>ferry\n<arg_key>port</arg_key>\n<arg_value>Oban</arg_value>\n</tool_call>",
     'Action: ferry\nAction Input: {"port": "Oban"}\nObservation: 12:00\nFinal answer: noon',
+    'I ask.<|tool_call>call:ferry{port:<|"|>O}"ban<|"|>,seats:2}<tool_call|><|tool_call>call:jot{}<tool_call|> ok',
+    '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="ferry">\n<｜DSML｜parameter name="port" string="true">Oban'
+    "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>\nDone.",
+    "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.ferry "
+    '<|constrain|>json<|message|>{"port": "Oban"}<|call|>',
+    ' to=functions.ferry<|channel|>analysis<|message|>{"port": "Oban"}\nto=you, with thanks',
+    "[ferry(port='it's', seats=02)]",
     "Action: think hard\nThat was no call.",
     f"<think>maybe\n{OBAN}\n<think>no</think></think>Hello.",
     f"maybe\n{OBAN}\nno.</think>\n\n{OBAN}",
@@ -177,6 +184,23 @@ FRAGMENTS = [
         '{"a": [\n',
         "<|",
         "\ufeff",
+    ),
+    *(
+        "<|tool_call>",
+        "call:ferry{",
+        '<|"|>',
+        "<tool_call|>",
+        "<|channel|>commentary to=functions.ferry",
+        "<|message|>",
+    ),
+    *(
+        "<|channel|>analysis",
+        "<|call|>",
+        "to=functions.jot",
+        "<｜DSML｜invoke name=",
+        '"ferry">',
+        "</｜DSML｜invoke>",
+        "[ARGS]",
     ),
     *('"tool":', '"args":', '{"tool":"reply","args":{"text":"hi', '"}}', '{"tool":"none"}', "<|tool_call_start|>"),
 ]
