@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
-import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,8 +32,7 @@ _LOOKED_AT = 4000  # code points of a broken call in which its keys are looked f
 _MAX_MENTIONS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(NamedTuple):
     """A tool that came as a mapping."""
 
     name: str
@@ -54,7 +53,7 @@ def described(tools: Iterable[Any]) -> dict[str, Described]:
 
 def new_id() -> str:
     """An id for a call."""
-    return f"call_{secrets.token_hex(4)}"
+    return f"call_{os.urandom(4).hex()}"
 
 
 @dataclass(frozen=True, slots=True)
