@@ -246,6 +246,13 @@ def test_calls_in_other_forms_are_told_where_they_are_text(text: str) -> None:
     assert [problem.kind for problem in parsed.problems] == ["not_a_call"]
 
 
+def test_what_is_no_call_between_control_tokens_is_told() -> None:
+    text = '<|tool_call>call:lamp attic<tool_call|><|tool_call>call:night{}<tool_call|>'
+    parsed = parse(text, TOOLS)
+    assert ([call.name for call in parsed.calls], parsed.content) == (["night"], None)
+    assert [problem.kind for problem in parsed.problems] == ["not_a_call"]
+
+
 def test_arguments_behind_no_name_are_refused() -> None:
     parsed = parse('lamp[TOOL_CALLS][ARGS]{"room": "attic"}', TOOLS)
     assert (parsed.calls, [problem.kind for problem in parsed.problems]) == ((), ["not_a_call"])

@@ -61,6 +61,9 @@ def wrapper(c: Cursor, at: int, mark: str) -> None:
         return
     if found is not None and not found.calls and found.others and mark in markers.TOKENS:
         c.refused(at, found.end, Broken(found.end, f"the object behind {mark} names no tool", kind="not_a_call"))
+    elif found is None and (closed := _closed(c, at, mark)) is not None:
+        c.restarts -= 1
+        c.refused(at, closed, Broken(at, f"what stands between {mark} and its end is no call", kind="not_a_call"))
     elif found is None or end is None:
         c.restarts -= 1
         c.failures += 1
@@ -86,6 +89,14 @@ def _closers(mark: str) -> tuple[str, ...]:
     if mark.startswith(_MESSAGE_STARTS):
         return markers.MESSAGE_ENDS
     return markers.TAGS.get(mark) or markers.TOKENS.get(mark) or ()
+
+
+def _closed(c: Cursor, at: int, mark: str) -> int | None:
+    """Past the closing mark of a control token, which nobody writes by chance; None where it has none."""
+    closers = markers.TOKENS.get(mark, ())
+    ends = [found + len(closer) for closer in closers if (found := c.buf.find(closer, at)) >= 0]
+    c.need(bool(closers) and not ends)
+    return min(ends, default=None)
 
 
 def _end(c: Cursor, pos: int, closers: tuple[str, ...], mark: str) -> int | None:
