@@ -3,7 +3,7 @@
 And the rule that decides: a text whose every part that looks like a call stands in a quotation, in inline code, in a
 foreign fence, in a think block or in a string holds no call.
 
-TEXTCALL_FUZZ_SECONDS sets how long it goes on, TEXTCALL_FUZZ_SEED where it begins; TEXTCALL_CASES names a folder with
+TEXTCALL_FUZZ_SECONDS sets how long it goes on (about twice as long in all), TEXTCALL_FUZZ_SEED where it begins; TEXTCALL_CASES names a folder with
 further tables of cases.
 """
 
@@ -28,7 +28,7 @@ from textcall.parsing import Parsed, markers
 from textcall.parsing.judge import described
 from textcall.parsing.validate import is_valid
 
-SECONDS = float(os.environ.get("TEXTCALL_FUZZ_SECONDS", "12"))
+SECONDS = float(os.environ.get("TEXTCALL_FUZZ_SECONDS", "10"))
 SEED = int(os.environ.get("TEXTCALL_FUZZ_SEED", "4"))
 FOLDER = os.environ.get("TEXTCALL_CASES", "")
 ROUNDS = 2_000 if "TEXTCALL_FUZZ_SECONDS" not in os.environ else 10**9  # the bound where the machine is quick

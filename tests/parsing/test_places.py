@@ -247,7 +247,7 @@ def test_calls_in_other_forms_are_told_where_they_are_text(text: str) -> None:
 
 
 def test_what_is_no_call_between_control_tokens_is_told() -> None:
-    text = '<|tool_call>call:lamp attic<tool_call|><|tool_call>call:night{}<tool_call|>'
+    text = "<|tool_call>call:lamp attic<tool_call|><|tool_call>call:night{}<tool_call|>"
     parsed = parse(text, TOOLS)
     assert ([call.name for call in parsed.calls], parsed.content) == (["night"], None)
     assert [problem.kind for problem in parsed.problems] == ["not_a_call"]

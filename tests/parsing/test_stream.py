@@ -253,12 +253,23 @@ def test_a_call_is_announced_and_its_arguments_come_as_they_are_written() -> Non
         ('<tool_call>\n{"name": "ferry", "arguments": {"port": "Ob', '{"port": "Ob'),
         ('<|START_ACTION|>[\n {"tool_call_id": "0", "tool_name": "ferry", "parameters": {"port"', '{"port"'),
         ("<|tool_call_start|>[ferry(port='Ob", ""),
+        ('<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "ferry", ', ""),
     ],
 )
 def test_calls_in_wrappers_are_announced(text: str, arguments: str) -> None:
     events = StreamParser(TOOLS).feed(text)
     assert events[0] == CallStarted("ferry")
     assert "".join(event.text for event in events if isinstance(event, ArgumentsCame)) == arguments
+
+
+def test_a_call_that_was_announced_by_its_name_gives_its_arguments_as_they_come() -> None:
+    parser = StreamParser(TOOLS)
+    head = '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "ferry", '
+    assert parser.feed(head) == [CallStarted("ferry")]
+    assert parser.feed('"parameters": {"po') == [ArgumentsCame('{"po')]
+    assert parser.feed('rt": "Oban"}}]') == [ArgumentsCame('rt": "Oban"}')]
+    (ready,) = parser.close()
+    assert isinstance(ready, CallReady)
 
 
 def test_arguments_written_as_python_come_when_they_are_whole() -> None:
