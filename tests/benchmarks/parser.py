@@ -75,7 +75,7 @@ HARD = {
     "prose on one line": "The ferry <b>leaves</b> [at](noon), “sharp”. ",
     "objects on lines": '{"port":"Oban"}\n',
     "calls inside sentences": f"Write {FERRY} to ask.\n",
-    "calls that cannot be read": '{"tool":"ferry","args":{"port": "O" ban"}}\n',
+    "calls that are mended": '{"tool":"ferry","args":{"port": "O" ban"}}\n',
     "calls of no tool": '{"tool":"submarine","args":{}}\n',
     "calls that do not fit": '{"tool":"ferry","args":{"seats":0}}\n',
     "calls on lines": FERRY + "\n",

@@ -3,8 +3,8 @@
 And the rule that decides: a text whose every part that looks like a call stands in a quotation, in inline code, in a
 foreign fence, in a think block or in a string holds no call.
 
-TEXTCALL_FUZZ_SECONDS sets how long it goes on (about twice as long in all), TEXTCALL_FUZZ_SEED where it begins; TEXTCALL_CASES names a folder with
-further tables of cases.
+TEXTCALL_FUZZ_SECONDS sets how long it goes on (about twice as long in all), TEXTCALL_FUZZ_SEED where it begins;
+TEXTCALL_CASES names a folder with further tables of cases.
 """
 
 from __future__ import annotations

@@ -216,6 +216,22 @@ def test_any_text_cut_anyhow(
     check(text, range(1, len(text)), reason, convention=shape, thinking=thinking)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"tool":"ghost","args":{}}',
+        '{"tool":"jot","args":{}}',
+        "[TOOL_CALLS]ghost[ARGS]{}",
+        '{"tool":"ferry","args":{"port":NaN}}',
+        "{'tool':'jot','args':{'body':'x'}}",
+    ],
+)
+def test_where_reading_stops_does_not_depend_on_the_pieces(line: str) -> None:
+    text = f"{OBAN}\n" + f"{line}\n" * 1_050 + f"{OBAN}\nDone."
+    for size in (7, 1_000):
+        check(text, range(size, len(text), size))
+
+
 def test_prose_comes_at_once() -> None:
     parser = StreamParser(TOOLS)
     assert parser.feed("Once there was ") == [TextCame("Once there was")]
