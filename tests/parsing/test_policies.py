@@ -56,6 +56,8 @@ READ = {
     "another case and dash": (args("Tide-Table", ARGS), TIDES),
     "known prefix": (args("functions.tide_table", ARGS), TIDES),
     "prefix with a colon": (args("default_api:tide_table", ARGS), TIDES),
+    "prefix tools": (args("tools.tide_table", ARGS), TIDES),
+    "prefix tool": (args("tool.tide_table", ARGS), TIDES),
     "integer for a text": (args("lamp", '{"label":2662}'), lamp(label="2662")),
     "one value for a list": (args("lamp", '{"tags":"rope"}'), lamp(tags=["rope"])),
     "commas are not split": (args("lamp", '{"tags":"a, b"}'), lamp(tags=["a, b"])),
@@ -63,6 +65,7 @@ READ = {
     "null for what may be left out": (args("lamp", '{"on":null}'), lamp()),
     "an argument more, the schema silent": (args("note", '{"text":"a","_c":1}'), ("note", {"text": "a", "_c": 1})),
     "no arguments: null": (args("lamp", "null"), lamp()),
+    "no arguments: an empty text": (args("lamp", '""'), lamp()),
     "no arguments in a wrapper": ('<tool_call>{"name":"lamp"}</tool_call>', lamp()),
     "token behind words": (f"I ask now [TOOL_CALLS]tide_table[ARGS]{ARGS}", TIDES),
     "only closers are missing": (CALL[:-1], TIDES),
@@ -87,6 +90,9 @@ REFUSED = {
     "two arguments": ('{"name":"lamp","arguments":{"on":true},"parameters":{"on":false}}', "ambiguous"),
     "inside a sentence": (f"Write {CALL} to ask.", "not_a_call"),
     "tag inside a sentence": (f"Write <tool_call>{CALL}</tool_call> to ask.", "not_a_call"),
+    "inline code": (f"Write `{CALL}`.", "not_a_call"),
+    "quotation": (f"He wrote “{CALL}”.", "not_a_call"),
+    "more than a hundred levels": (args("note", '{"text":' + "[" * 101 + "]" * 101 + "}"), "too_deep"),
     "fence of another language": (f"```python\n{CALL}\n```", "not_a_call"),
     "fence with other things": (f'```json\n{CALL}\n{{"a":1}}\n```', "not_a_call"),
     "Python inside a sentence": ('So [tide_table(port="Oban")] it is.', "not_a_call"),
@@ -113,6 +119,45 @@ def test_refused(row: str) -> None:
     text, kind = REFUSED[row]
     parsed = parse(text, TOOLS)
     assert (parsed.calls, {problem.kind for problem in parsed.problems}) == ((), {kind})
+
+
+LINE = '{"name":"tide_table","arguments":{"port":"Oban"}}'
+FORMS = [
+    f'<"tool":"tide_table","args":{ARGS}>',
+    f'{{"tool_name":"tide_table","tool_input":{ARGS}}}',
+    f'{{"tool":"tide_table","tool_arguments":{ARGS}}}',
+    f'{{"action":"tide_table","tool_args":{ARGS}}}',
+    '{"type":"function","function":{"name":"tide_table","arguments":"{\\"port\\":\\"Oban\\"}"}}',
+    f'{{"tool_call":{LINE}}}',
+    f'{{"tool_calls":[{LINE}]}}',
+    f"```\n{LINE}\n```",
+    f"```tools\n{LINE}\n```",
+    '```json5\n{name: "tide_table", arguments: {port: "Oban"}}\n```',
+    "~~~tool_code\n[tide_table(port='Oban')]\n~~~",
+    "```tool_calls\ntide_table(port='Oban')\n```",
+    f"<function_calls>{LINE}</function_calls>",
+    f"<tools>{LINE}</tools>",
+    "<TOOLCALL>[tide_table(port='Oban')]</TOOLCALL>",
+    '<minimax:tool_call><invoke name="tide_table"><parameter name="port">Oban</parameter></invoke></minimax:tool_call>',
+    f"functools[{LINE}]",
+    f"<|python_tag|>{LINE}",
+    f"<seed:think>Hm.</seed:think>{LINE}",
+    f"Action: tide_table\nAction Input: {ARGS}",
+    "[tide_table(port='Oban')]",
+]
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_forms(text: str) -> None:
+    parsed = parse(text, TOOLS)
+    assert [(each.name, dict(each.arguments)) for each in parsed.calls] == [TIDES]
+    assert (parsed.content, parsed.problems) == (None, ())
+
+
+def test_behind_a_hundred_refused_calls_nothing_is_read() -> None:
+    parsed = parse(f"{args('ghost', '{}')}\n" * 101 + CALL, TOOLS)
+    assert parsed.calls == ()
+    assert "not all of it was read" in parsed.problems[-1].message
 
 
 def test_suggestions() -> None:
