@@ -379,6 +379,32 @@ def test_any_text_is_read_without_an_exception(text: str, finish_reason: Any, st
 
 # Time: four times the text may take no more than eight times the time, where something quadratic takes sixteen.
 
+DEEP = table(
+    ("keys of a call", '{"tool":' * 100_000),
+    ("not so many, and the text ends", '{"tool":' * 5),
+    ("in a fence", "```json\n" + '{"tool":' * 1_000),
+    ("in a tag", "<tool_call>" + '{"tool":' * 1_000),
+    ("in a list", '[{"tool":' * 1_000),
+    ("in arguments", '{"tool":"jot","args":{"body":' + "[" * 5_000 + "]" * 5_000 + "}}"),
+    ("in arguments that are named otherwise", '{"name":"jot","arguments":' + '{"a":' * 5_000 + "1" + "}" * 5_001),
+)
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_depth_is_bounded_and_told(text: str) -> None:
+    parsed = read(text)
+    assert (calls(parsed), len(parsed.problems)) == ([], 1)
+    assert kinds(parsed)[0] in ("too_deep", "truncated")
+
+
+@pytest.mark.parametrize("bad", ['{"tool":"submarine","args":{}}', '{"tool":"ferry","args":{}}', '{"tool":"ferry"}'])
+def test_behind_a_hundred_refused_calls_nothing_is_read_and_that_is_told(bad: str) -> None:
+    parsed = read(f"{OBAN}\n" + f"{bad}\n" * 500 + OBAN)
+    assert calls(parsed) == [CALLED]
+    assert len(parsed.problems) < 120
+    assert "not all of it was read" in parsed.problems[-1].message
+
+
 HEAVY = table(
     ("braces", "{"),
     ("brackets", "["),
@@ -391,6 +417,12 @@ HEAVY = table(
     ("wrappers by turns", "<tool_call>\n<function_call>\n"),
     ("think blocks", "<think>"),
     ("lines of prose", "The ferry leaves at noon.\n"),
+    ("lines of objects", '{"port":"Oban"}\n'),
+    ("lines of calls", f"{OBAN}\n"),
+    ("tags of calls", f"<tool_call>{OBAN}</tool_call>\n"),
+    ("calls of no tool", '{"tool":"submarine","args":{}}\n'),
+    ("calls that are mended", "{'tool':'jot','args':{'body':\"a \"b\" c\"}}\n"),
+    ("keys of a call", '{"tool":'),
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from textcall.cli import app
 from textcall.parsing import parse
+from textcall.parsing.explain import explain
 
 LAMP = {"properties": {"room": {"type": "string"}, "level": {"type": "integer"}}, "required": ["room"]}
 TOOLS = [{"name": "lamp", "parameters": LAMP}, {"name": "night", "parameters": {"type": "object"}}]
@@ -46,6 +47,16 @@ FORMS = {
     "invoke": (
         '<invoke name="lamp"><parameter name="room">attic</parameter><parameter name="level">3</parameter></invoke>'
     ),
+    "deepseek tags": (
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="lamp">\n<｜DSML｜parameter name="room" string="true">attic'
+        '</｜DSML｜parameter>\n<｜DSML｜parameter name="level" string="false">3</｜DSML｜parameter>\n'
+        "</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+    ),
+    "gemma": '<|tool_call>call:lamp{room:<|"|>attic<|"|>,level:3}<tool_call|>',
+    "small gemma": "<start_function_call>call:lamp{room:<escape>attic<escape>,level:3}<end_function_call>",
+    "gpt-oss": f"<|channel|>commentary to=functions.lamp <|constrain|>json<|message|>{ARGS}<|call|>",
+    "gpt-oss, channel behind": f"<|start|>assistant to=functions.lamp<|channel|>commentary json<|message|>{ARGS}",
+    "gpt-oss, begun by the prompt": f" to=functions.lamp<|channel|>analysis<|message|>{ARGS}",
     "pairs": (
         "<tool_call>lamp\n<arg_key>room</arg_key>\n<arg_value>attic</arg_value>\n"
         "<arg_key>level</arg_key>\n<arg_value>3</arg_value>\n</tool_call>"
@@ -197,6 +208,85 @@ def test_python_is_read_and_never_run() -> None:
     assert call.arguments == {"a": -1, "b": [1, 2], "c": {"d": None, "e": True}}
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments", "repair"),
+    [
+        ("[night(month=07, day=05)]", {"month": 7, "day": 5}, "leading_zeros"),
+        ("[night(at='08', n=[01, -02, 10], x=0.5)]", {"at": "08", "n": [1, -2, 10], "x": 0.5}, "leading_zeros"),
+        ("[night(song='it's late')]", {"song": "it's late"}, "inner_quotes"),
+        ('[night(run="echo "a, b" \\" end")]', {"run": 'echo "a, b" " end'}, "inner_quotes"),
+    ],
+)
+def test_python_is_mended_where_one_reading_exists(text: str, arguments: dict[str, Any], repair: str) -> None:
+    (call,) = parse(text, TOOLS).calls
+    assert (dict(call.arguments), call.how[-1]) == (arguments, f"repaired({repair})")
+
+
+@pytest.mark.parametrize(
+    "inner",
+    ["night(n=010)", "night(a='x', b='it's')", "night(a='x'), night(b='y'z')"],
+)
+def test_python_with_two_readings_is_refused(inner: str) -> None:
+    parsed = parse(f"<|tool_call_start|>[{inner}]<|tool_call_end|>", TOOLS)
+    assert (parsed.calls, [problem.kind for problem in parsed.problems]) == ((), ["bad_json"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "So I write [night(a=1)] for that.",
+        "One could say [night()]",
+        "Or <function=night>{}</function> here.",
+        'Or <invoke name="night"></invoke> here.',
+    ],
+)
+def test_calls_in_other_forms_are_told_where_they_are_text(text: str) -> None:
+    parsed = parse(text, TOOLS)
+    assert (parsed.calls, parsed.content) == ((), text)
+    assert [problem.kind for problem in parsed.problems] == ["not_a_call"]
+
+
+def test_what_is_no_call_between_control_tokens_is_told() -> None:
+    text = "<|tool_call>call:lamp attic<tool_call|><|tool_call>call:night{}<tool_call|>"
+    parsed = parse(text, TOOLS)
+    assert ([call.name for call in parsed.calls], parsed.content) == (["night"], None)
+    assert [problem.kind for problem in parsed.problems] == ["not_a_call"]
+
+
+def test_arguments_behind_no_name_are_refused() -> None:
+    parsed = parse('lamp[TOOL_CALLS][ARGS]{"room": "attic"}', TOOLS)
+    assert (parsed.calls, [problem.kind for problem in parsed.problems]) == ((), ["not_a_call"])
+
+
+def test_gemma_strings_hold_anything() -> None:
+    text = '<|tool_call>call:night{a:{b:<|"|>{"c": }<|"|>,d:[true,null]},e:<|"|>x\n\\y<|"|>}<tool_call|>'
+    (call,) = parse(text, TOOLS).calls
+    assert (call.arguments, call.how) == (
+        {"a": {"b": '{"c": }', "d": [True, None]}, "e": "x\n\\y"},
+        ("extracted(wrapper)",),
+    )
+
+
+@pytest.mark.parametrize("inner", ["call:night{a:<|", 'call:night{a:<|"|>x', "call:night{a:{b:1}", "call:night{a:1,,}"])
+def test_broken_gemma_calls_are_refused(inner: str) -> None:
+    parsed = parse(f"<|tool_call>{inner}", TOOLS)
+    assert (parsed.calls, len(parsed.problems)) == ((), 1)
+
+
+def test_a_parameter_that_says_so_is_a_text() -> None:
+    tools = [{"name": "put", "parameters": {"properties": {"a": {"type": ["string", "integer"]}, "b": {}}}}]
+    form = '<｜DSML｜invoke name="put"><｜DSML｜parameter name="a" string="{}">42</｜DSML｜parameter></｜DSML｜invoke>'
+    assert parse(form.format("true"), tools).calls[0].arguments == {"a": "42"}
+    assert parse(form.format("false"), tools).calls[0].arguments == {"a": 42}
+
+
+def test_a_message_to_no_tool_is_refused_and_one_to_nobody_is_text() -> None:
+    head = "<|channel|>commentary to=functions.{}<|message|>"
+    parsed = parse(head.format("ghost") + "{}", TOOLS)
+    assert (parsed.calls, [problem.kind for problem in parsed.problems]) == ((), ["unknown_tool"])
+    assert parse(head.format("lamp") + "print(1)", TOOLS).calls == ()
+
+
 def test_the_command_says_why(tmp_path: Any) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps([{**tool, "description": ""} for tool in TOOLS]), encoding="utf-8")
@@ -205,5 +295,67 @@ def test_the_command_says_why(tmp_path: Any) -> None:
     reasons = json.loads(done.stdout)["why"]
     assert done.exit_code == 1
     assert [reason["line"] for reason in reasons] == [2, 5]
-    assert "a call of lamp, taken out of a fence" in reasons[0]["why"]
-    assert "not_a_call" in reasons[1]["why"]
+    assert [reason["verdict"] for reason in reasons] == ["call", "text"]
+    assert reasons[0]["why"] == "lamp, taken out of a fence, written with name, arguments"
+    assert reasons[1]["why"] == "a call of lamp stands in inline code"
+    shown = CliRunner().invoke(app, ["parse", "--tools", str(tools), "--why"], input=text).stdout
+    assert "line 5    text    " in shown
+    assert "stands in inline code" in shown
+    nothing = CliRunner().invoke(app, ["parse", "--tools", str(tools), "--why"], input="Good morning.")
+    assert (nothing.exit_code, nothing.stdout) == (0, "nothing in it looks like a call\n")
+
+
+CANDIDATES = f"""<think>Say {FORMS["canonical"]}?</think>
+One writes {FORMS["canonical"]} for that.
+{FORMS["canonical"]}
+
+> {FORMS["canonical"]}
+```python
+{FORMS["canonical"]}
+```
+```json
+{FORMS["canonical"]}
+{{"more": 1}}
+```
+`{FORMS["canonical"]}` or “{FORMS["canonical"]}”
+
+{{"name": "Ada"}}
+
+[
+{FORMS["canonical"]}, {{}}
+
+<tool_call>lamp attic</tool_call>
+
+{FORMS["canonical"]} is how.
+{{"tool":"ghost","args":{{}}}}
+{{"tool":"lamp","args":{{"level":NaN}}}}
+Observation: 3
+{FORMS["canonical"]}"""
+
+
+def test_every_candidate_is_explained() -> None:
+    reasons = [(CANDIDATES.count("\n", 0, each.span[0]) + 1, each) for each in explain(CANDIDATES, TOOLS)]
+    assert [(line, each.verdict, each.why.removeprefix("a call of lamp ").split(":")[0]) for line, each in reasons] == [
+        (1, "text", "stands in a think block"),
+        (2, "text", "stands inside a sentence"),
+        (3, "call", "lamp, exactly as the prompt asks"),
+        (5, "text", "stands in a block quote"),
+        (7, "text", "stands in a fence of python"),
+        (10, "text", "stands in a fence with other things"),
+        (11, "text", "is no object with a tool's name and its arguments (tool, args)"),
+        (13, "text", "stands in inline code"),
+        (13, "text", "stands in a quotation"),
+        (15, "text", "is no object with a tool's name and its arguments (tool, args)"),
+        (17, "text", "is no object with a tool's name and its arguments (tool, args)"),
+        (18, "text", "stands inside other data"),
+        (20, "text", "what stands behind <tool_call> is no call"),
+        (22, "text", "stands beside other words on its line"),
+        (23, "refused", "unknown_tool"),
+        (24, "refused", "bad_json"),
+        (25, "refused", "role_confusion"),
+    ]
+
+
+def test_the_model_is_told_where_its_call_stood() -> None:
+    (problem,) = parse(f"```python\n{FORMS['canonical']}\n```", TOOLS).problems
+    assert problem.message.startswith("A call of lamp stands in a fence of python and was not run.")

@@ -96,6 +96,13 @@ TEXTS = [
     "<function=ferry>\n<parameter=port>\nOban\n</parameter>\n<parameter=seats>2</parameter>\n</function>",
     "<tool_call>ferry\n<arg_key>port</arg_key>\n<arg_value>Oban</arg_value>\n</tool_call>",
     'Action: ferry\nAction Input: {"port": "Oban"}\nObservation: 12:00\nFinal answer: noon',
+    'I ask.<|tool_call>call:ferry{port:<|"|>O}"ban<|"|>,seats:2}<tool_call|><|tool_call>call:jot{}<tool_call|> ok',
+    '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="ferry">\n<｜DSML｜parameter name="port" string="true">Oban'
+    "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>\nDone.",
+    "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.ferry "
+    '<|constrain|>json<|message|>{"port": "Oban"}<|call|>',
+    ' to=functions.ferry<|channel|>analysis<|message|>{"port": "Oban"}\nto=you, with thanks',
+    "[ferry(port='it's', seats=02)]",
     "Action: think hard\nThat was no call.",
     f"<think>maybe\n{OBAN}\n<think>no</think></think>Hello.",
     f"maybe\n{OBAN}\nno.</think>\n\n{OBAN}",
@@ -178,6 +185,23 @@ FRAGMENTS = [
         "<|",
         "\ufeff",
     ),
+    *(
+        "<|tool_call>",
+        "call:ferry{",
+        '<|"|>',
+        "<tool_call|>",
+        "<|channel|>commentary to=functions.ferry",
+        "<|message|>",
+    ),
+    *(
+        "<|channel|>analysis",
+        "<|call|>",
+        "to=functions.jot",
+        "<｜DSML｜invoke name=",
+        '"ferry">',
+        "</｜DSML｜invoke>",
+        "[ARGS]",
+    ),
     *('"tool":', '"args":', '{"tool":"reply","args":{"text":"hi', '"}}', '{"tool":"none"}', "<|tool_call_start|>"),
 ]
 JOINED = st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join)
@@ -190,6 +214,22 @@ def test_any_text_cut_anyhow(
     cuts = data.draw(st.sets(st.integers(0, len(text)), max_size=8))
     check(text, cuts, reason, convention=shape, thinking=thinking)
     check(text, range(1, len(text)), reason, convention=shape, thinking=thinking)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"tool":"ghost","args":{}}',
+        '{"tool":"jot","args":{}}',
+        "[TOOL_CALLS]ghost[ARGS]{}",
+        '{"tool":"ferry","args":{"port":NaN}}',
+        "{'tool':'jot','args':{'body':'x'}}",
+    ],
+)
+def test_where_reading_stops_does_not_depend_on_the_pieces(line: str) -> None:
+    text = f"{OBAN}\n" + f"{line}\n" * 1_050 + f"{OBAN}\nDone."
+    for size in (7, 1_000):
+        check(text, range(size, len(text), size))
 
 
 def test_prose_comes_at_once() -> None:
@@ -219,6 +259,39 @@ def test_a_call_is_announced_and_its_arguments_come_as_they_are_written() -> Non
     (ready,) = parser.close()
     assert isinstance(ready, CallReady)
     assert ready.call.arguments == {"port": "O}ban"}
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('[TOOL_CALLS]ferry[ARGS]{"port": "Ob', '{"port": "Ob'),
+        ('<|tool_call_begin|>functions.ferry:0<|tool_call_argument_begin|>{"port": "Ob', '{"port": "Ob'),
+        ('<tool_call>\n{"name": "ferry", "arguments": {"port": "Ob', '{"port": "Ob'),
+        ('<|START_ACTION|>[\n {"tool_call_id": "0", "tool_name": "ferry", "parameters": {"port"', '{"port"'),
+        ("<|tool_call_start|>[ferry(port='Ob", ""),
+        ('<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "ferry", ', ""),
+    ],
+)
+def test_calls_in_wrappers_are_announced(text: str, arguments: str) -> None:
+    events = StreamParser(TOOLS).feed(text)
+    assert events[0] == CallStarted("ferry")
+    assert "".join(event.text for event in events if isinstance(event, ArgumentsCame)) == arguments
+
+
+def test_a_call_that_was_announced_by_its_name_gives_its_arguments_as_they_come() -> None:
+    parser = StreamParser(TOOLS)
+    head = '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "ferry", '
+    assert parser.feed(head) == [CallStarted("ferry")]
+    assert parser.feed('"parameters": {"po') == [ArgumentsCame('{"po')]
+    assert parser.feed('rt": "Oban"}}]') == [ArgumentsCame('rt": "Oban"}')]
+    (ready,) = parser.close()
+    assert isinstance(ready, CallReady)
+
+
+def test_arguments_written_as_python_come_when_they_are_whole() -> None:
+    events, _ = fed("<|tool_call_start|>[ferry(port='Oban')]<|tool_call_end|>")
+    assert [type(event) for event in events] == [CallStarted, ArgumentsCame, CallReady]
+    assert events[1] == ArgumentsCame('{"port":"Oban"}')
 
 
 @pytest.mark.parametrize("end", [" is what one writes.", "\nfoo"])

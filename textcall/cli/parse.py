@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from textcall.block import Convention
@@ -14,7 +15,16 @@ from textcall.cli.options import ToolsOption, stdin_text, toolset
 from textcall.cli.show import call_text
 from textcall.messages import compact_json
 from textcall.parsing import Parsed, parse
+from textcall.parsing.explain import Reason, explain
 from textcall.trace import call_json, problem_json
+
+
+class Options(TypedDict):
+    """How a reply is read."""
+
+    strict: bool
+    finish_reason: Literal["stop", "length"]
+    convention: Convention
 
 
 def parse_command(
@@ -29,53 +39,61 @@ def parse_command(
     """Read a reply from standard input and print the calls in it. Exit code 1 where something in it was refused."""
     chosen = toolset(tools)
     text = stdin_text()
-    parsed = parse(text, tuple(chosen), strict=strict, finish_reason=finish_reason, convention=Convention())
-    reasons = _reasons(text, parsed) if why else None
+    options: Options = {"strict": strict, "finish_reason": finish_reason, "convention": Convention()}
+    parsed = parse(text, tuple(chosen), **options)
+    rows = _as_rows(text, explain(text, tuple(chosen), **options)) if why else None
+    console = Console(highlight=False)
     if json_out:
-        sys.stdout.write(compact_json(_as_json(parsed, reasons)) + "\n")
+        sys.stdout.write(compact_json(_as_json(parsed, rows)) + "\n")
+    elif rows is not None:
+        _print_rows(rows, console)
     else:
-        _print(parsed, Console(highlight=False))
-        for reason in reasons or ():
-            typer.echo(f"line {reason['line']}: {reason['why']}: {reason['text']}")
+        _print(parsed, console)
     if parsed.problems:
         raise typer.Exit(1)
 
 
-def _as_json(parsed: Parsed, reasons: list[dict[str, object]] | None) -> dict[str, object]:
+def _as_json(parsed: Parsed, rows: list[dict[str, object]] | None) -> dict[str, object]:
     found: dict[str, object] = {
         "content": parsed.content,
         "reasoning": parsed.reasoning,
         "calls": [call_json(call) for call in parsed.calls],
         "problems": [problem_json(problem) for problem in parsed.problems],
     }
-    return found if reasons is None else {**found, "why": reasons}
+    return found if rows is None else {**found, "why": rows}
 
 
-_HOW = {
-    "strict": "exactly as the prompt asks",
-    "extracted": "taken out of a",
-    "repaired": "mended:",
-    "renamed": "with other words than asked:",
-    "coerced": "made to fit the schema at",
-}
-_SHOWN = 60  # code points of the text that are shown
+_SHOWN = 100  # code points of the text that are shown
+_COLORS = {"call": "green", "refused": "yellow", "text": "dim"}
 
 
-def _reasons(text: str, parsed: Parsed) -> list[dict[str, object]]:
-    """For every call and every refusal, in the order of the text: its line, why, and how it begins."""
-    found = [(call.span, f"a call of {call.name}, {_how(call.how)}") for call in parsed.calls]
-    found += [(problem.span, f"no call, {problem.kind}: {problem.message}") for problem in parsed.problems]
-    reasons: list[dict[str, object]] = []
-    for span, why in sorted(found, key=lambda entry: entry[0] or (len(text), len(text))):
-        start, end = span or (len(text), len(text))
-        shown = " ".join(text[start:end].split())
+def _as_rows(text: str, reasons: list[Reason]) -> list[dict[str, object]]:
+    """For every part that might be a call, in the order of the text: its line, what it is, why, and how it begins."""
+    rows: list[dict[str, object]] = []
+    for reason in reasons:
+        start, end = reason.span
+        line = text.count("\n", 0, start) + 1
+        shown = " ".join(_begun(text, start, end).split())
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-        reasons.append({"line": text.count("\n", 0, start) + 1, "span": [start, end], "why": why, "text": shown})
-    return reasons
+        verdict = reason.verdict
+        rows.append({"line": line, "span": [start, end], "verdict": verdict, "why": reason.why, "text": shown})
+    return rows
 
 
-def _how(how: tuple[str, ...]) -> str:
-    return ", ".join(f"{_HOW[word.split('(')[0]]} {word.partition('(')[2][:-1]}".rstrip() for word in how)
+def _begun(text: str, start: int, end: int) -> str:
+    """A part, or the rest of the line that it begins, where that is longer."""
+    line = text.find("\n", start)
+    return text[start : max(end, line if line >= 0 else len(text))]
+
+
+def _print_rows(rows: list[dict[str, object]], console: Console) -> None:
+    for row in rows:
+        verdict = str(row["verdict"])
+        place = Text(f"line {row['line']:<4} ", "dim")
+        console.print(Text.assemble(place, (f"{verdict:8}", _COLORS[verdict]), str(row["text"])), overflow="fold")
+        console.print(Padding(Text(str(row["why"])), (0, 0, 0, 18), expand=False))
+    if not rows:
+        console.print("nothing in it looks like a call")
 
 
 def _print(parsed: Parsed, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from textcall.parsing.cursor import Body, Cursor
@@ -19,9 +20,15 @@ _NAMED = re.compile(
 )
 _NAMED_MAX = 400  # code points within which `_NAMED` ends
 _FUNCTION = re.compile(FUNCTION)
-_PARAMETER = re.compile(r'<(?:parameter=|parameter name=|param name=)"?([\w.:-]+)"?[^>\n]*>')
-_PARAMETER_ENDS = ("</parameter>", "</param>")
-_FUNCTION_END = re.compile(r"\s*(?:</function>|</invoke>)")
+_PARAMETER = re.compile(r'<(?:｜DSML｜)?(?:parameter=|parameter name=|param name=)"?([\w.:-]+)"?([^>\n]*)>')
+_PARAMETER_ENDS = ("</parameter>", "</param>", "</｜DSML｜parameter>")
+_FUNCTION_ENDS = ("</function>", "</invoke>", "</｜DSML｜invoke>")
+_FUNCTION_END = re.compile(rf"\s*(?:{'|'.join(_FUNCTION_ENDS)})")
+_TEXT = 'string="true"'  # says that a parameter is a text, whatever it looks like
+_RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
+_GEMMA = re.compile(r"(?:call)?:(?P<name>[\w.-]{1,128})(?=\{)")
+_GEMMA_STRING = re.compile(r"(<\|\"\|>|<escape>)(.*?)\1", re.DOTALL)
+_GEMMA_PARTS = re.compile(rf"{_GEMMA_STRING.pattern}|<\|\"\|>|<escape>|[{{}}]", re.DOTALL)
 _PAIRS = re.compile(
     r"\s*(?P<name>[A-Za-z_][\w.:/-]*)\s*(?:<arg_key>[^<]*</arg_key>\s*<arg_value>.*?</arg_value>\s*)*\Z", re.DOTALL
 )
@@ -29,6 +36,7 @@ _PAIR = re.compile(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_v
 _CALL_LIKE = re.compile(r"[({<]")
 _PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\(")
 _PYTHON_OR_MORE = re.compile(r"\[\s*(?:[A-Za-z_][\w.]*)?\Z")
+_NO_NAME = "[ARGS]"  # where a name should stand
 _TAG_MAX = 200  # code points within which a tag ends
 
 
@@ -70,10 +78,14 @@ def wrapped(c: Cursor, pos: int, *, closers: tuple[str, ...]) -> Body | None:
     """What stands behind the opening of a wrapper; None where it is nothing that calls. Raises Broken and NeedMore."""
     pos = c.skip(pos)
     c.need(_PYTHON_OR_MORE.match(c.buf, pos) is not None)
+    if c.buf.startswith(_NO_NAME, pos):
+        pos = c.skip(pos + len(_NO_NAME))
     if starts_value(c.buf, pos) and not _PYTHON.match(c.buf, pos):
         return values(c, pos, stops=(*closers, "[TOOL_CALLS]", "<|"), wrapped=True, on_line=False)
     if c.buf.startswith("<", pos):
         return function(c, pos)
+    if gemma := _GEMMA.match(c.buf, pos):
+        return _gemma(c, gemma["name"], gemma.end())
     named = _NAMED.match(c.buf, pos)
     if named is not None:
         return _named(c, named, closers)
@@ -92,6 +104,35 @@ def _named(c: Cursor, named: re.Match[str], closers: tuple[str, ...]) -> Body:
     return Body((Shaped(named["name"], found.value),), end, found.repairs, found.duplicates)
 
 
+def _gemma(c: Cursor, name: str, start: int) -> Body:
+    """`call:name{key:<|"|>text<|"|>,other:5}`: keys without quotes, strings in marks of their own, no escapes."""
+    depth = 0
+    for part in _GEMMA_PARTS.finditer(c.buf, start):
+        if part[2] is None and part[0] not in "{}":
+            break
+        depth += {"{": 1, "}": -1}.get(part[0], 0)
+        if depth == 0 and part[0] == "}":
+            source = _GEMMA_STRING.sub(lambda string: json.dumps(string[2]), c.buf[start : part.end()])
+            try:
+                found = read(source)
+            except Broken as error:
+                raise Broken(start, error.why) from None
+            repairs = tuple(repair for repair in found.repairs if repair != "unquoted_keys")
+            return Body((Shaped(name, found.value),), part.end(), repairs, found.duplicates)
+    c.need()
+    raise Broken(len(c.buf), "the text ended inside an object", incomplete=True)
+
+
+def message(c: Cursor, pos: int, mark: str) -> Body | None:
+    """The arguments of a call whose name stands in the mark, as `to=functions.name`."""
+    named = _RECIPIENT.search(mark)
+    c.need(pos >= len(c.buf))
+    if named is None or not starts_value(c.buf, pos):
+        return None
+    found = read(c.buf, pos, stops=("<|",), options=c.options)
+    return Body((Shaped(named[1], found.value),), found.end, found.repairs, found.duplicates)
+
+
 def _to_closer(c: Cursor, pos: int, closers: tuple[str, ...]) -> Body | None:
     """Forms that only their closing mark ends: Python, pairs of keys and values, a bare name."""
     ends = [at for at in (c.buf.find(closer, pos) for closer in closers or ("\n",)) if at >= 0]
@@ -106,7 +147,7 @@ def _to_closer(c: Cursor, pos: int, closers: tuple[str, ...]) -> Body | None:
         found = [(match[1], match[2]) for match in _PAIR.finditer(inner)]
         arguments = dict(found)
         twice = tuple(key for key, text in found if arguments[key] != text)
-        return Body((Shaped(pairs["name"], arguments, raw=True),), end, (), twice)
+        return Body((Shaped(pairs["name"], arguments, raw=frozenset(arguments)),), end, (), twice)
     if any(name in inner for name in c.rules.names) and not inner[:1].isspace() and _CALL_LIKE.search(inner):
         raise Broken(end, f"no call was found in {inner.strip()[:40]!r}", incomplete=not ends and bool(closers))
     return None
@@ -126,31 +167,35 @@ def function(c: Cursor, pos: int) -> Body | None:
             return Body(tuple(calls), pos, tuple(dict.fromkeys(repairs)), tuple(duplicates)) if calls else None
         at = c.skip(opening.end())
         if starts_value(c.buf, at):
-            found = read(c.buf, at, stops=("</function>", "</invoke>"), options=c.options)
+            found = read(c.buf, at, stops=_FUNCTION_ENDS, options=c.options)
             calls.append(Shaped(opening[1], found.value))
             repairs += found.repairs
             duplicates += found.duplicates
             at = found.end
         else:
-            arguments, at, twice = _parameters(c, at)
+            arguments, raw, at, twice = _parameters(c, at)
             duplicates += twice
-            calls.append(Shaped(opening[1], arguments, raw=True))
+            calls.append(Shaped(opening[1], arguments, raw=raw))
         end = _function_end(c, at)
         pos = c.skip(end)
         if not c.buf.startswith("<", pos):
             return Body(tuple(calls), end, tuple(dict.fromkeys(repairs)), tuple(duplicates))
 
 
-def _parameters(c: Cursor, pos: int) -> tuple[dict[str, str], int, list[str]]:
-    """Pairs of a key and its raw text; a line break at either end is layout. The schema decides what the text means."""
+def _parameters(c: Cursor, pos: int) -> tuple[dict[str, str], frozenset[str], int, list[str]]:
+    """Pairs of a key and its raw text; a line break at either end is layout.
+
+    The schema decides what the text means, except of those that say that they are a text.
+    """
     arguments: dict[str, str] = {}
+    raw: set[str] = set()
     twice: list[str] = []
     while True:
         pos = c.skip(pos)
         match = _PARAMETER.match(c.buf, pos)
         if match is None:
             c.need(len(c.buf) - pos < _TAG_MAX and ">" not in c.buf[pos : pos + _TAG_MAX])
-            return arguments, pos, twice
+            return arguments, frozenset(raw), pos, twice
         ends = [(at, end) for end in _PARAMETER_ENDS if (at := c.buf.find(end, match.end())) >= 0]
         if not ends:
             c.need()
@@ -160,6 +205,8 @@ def _parameters(c: Cursor, pos: int) -> tuple[dict[str, str], int, list[str]]:
         text = text[1:].removesuffix("\n") if text.startswith("\n") else text
         if arguments.setdefault(match[1], text) != text:
             twice.append(match[1])
+        if _TEXT not in match[2]:
+            raw.add(match[1])
         pos = end + len(closer)
 
 
@@ -168,7 +215,7 @@ def _function_end(c: Cursor, pos: int) -> int:
     if match is not None:
         return match.end()
     rest = c.buf[pos : pos + 40].strip()
-    if len(c.buf) - pos < 40 and any(end.startswith(rest) for end in ("</function>", "</invoke>")):
+    if len(c.buf) - pos < 40 and any(end.startswith(rest) for end in _FUNCTION_ENDS):
         c.need()
         raise Broken(len(c.buf), "the text ended before the call was closed", incomplete=True)
     raise Broken(pos, "</function> was expected")

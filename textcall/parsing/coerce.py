@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from jsonschema.exceptions import ValidationError
@@ -97,12 +97,14 @@ def _candidates(value: Any, error: ValidationError) -> Iterator[Any]:
         yield [value]
 
 
-def typed(validator: Validator, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Texts that stood between tags, as the values that the schema allows; as text where it allows nothing else."""
+def typed(validator: Validator, arguments: Mapping[str, str], raw: Collection[str]) -> dict[str, Any]:
+    """Texts between tags: those in `raw` as the values that the schema allows, as text where it allows nothing else."""
     schema = validator.schema if isinstance(validator.schema, Mapping) else {}
     properties = schema.get("properties", {})
     made: dict[str, Any] = dict(arguments)
     for key, text in arguments.items():
+        if key not in raw:
+            continue
         sub = properties.get(key) if isinstance(properties, Mapping) else None
         wanted = _types(sub) - {"string"}
         fitting = [value for value in _from_text(text.strip(), wanted) if validator.evolve(schema=sub).is_valid(value)]

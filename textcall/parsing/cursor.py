@@ -17,9 +17,11 @@ from textcall.parsing.passage import Passage
 MAX_RESTARTS = 16  # failed candidates whose text is looked at again; bounds the time on any text
 EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
 _OPENING = f'{{"{NAME_KEY}":"'
+_BEGINS = re.compile(rf"(?:\[\s*)?[{{<｛]\s*[\"'“]{NAME_KEY}[\"'”]\s*[:：]")
 MAX_FAILURES = 4000  # candidates that were none; behind them nothing is looked for any more
 _EXCERPT = 20  # code points of the text that a problem shows
-_REFUSED_COUNTS = 40  # a refused call costs more than a line that only looked like one
+REFUSED_COUNTS = 40  # a refused call costs more than a line that only looked like one
+_MENDED_COUNTS = 4
 
 Kind = Literal["text", "reply", "thought", "calls", "refused", "restart", "dropped"]
 
@@ -219,6 +221,7 @@ class Cursor:
             repairs = tuple(f"repaired({name})" for name in body.repairs)
             segment = Segment("calls", source, span, body.calls, (*where, *repairs, *how), body.duplicates)
             self.called = self.called or bool(body.calls)
+            self.failures += _MENDED_COUNTS if repairs else 0
         self.put(segment, end)
         self.after_block()
 
@@ -237,7 +240,7 @@ class Cursor:
             message = f"A call could not be read at character {self.base + error.pos}: {why}. Write {EXAMPLE}."
             problem = Problem(kind, message, "", span)
         segment = Segment("refused", self.buf[at:end], span, problem=problem)
-        self.failures += _REFUSED_COUNTS
+        self.failures += REFUSED_COUNTS
         self.put(segment, end)
         self.after_block()
 
@@ -265,4 +268,6 @@ class Cursor:
             squeezed = re.sub(r"\s", "", source[:40])
             if squeezed and _OPENING.startswith(squeezed):
                 return True
+        if (error.incomplete or error.kind == "too_deep") and _BEGINS.match(source):
+            return True
         return self.rules.looks_like_call(source)

@@ -24,14 +24,15 @@ class Shaped:
     """An object that has the shape of a call.
 
     arguments: as written, a JSON string already decoded; None where there are none. how: which keys were renamed.
-    doubt: why it cannot be taken, where two readings exist. raw: the arguments are texts that stood between tags.
+    doubt: why it cannot be taken, where two readings exist. raw: the arguments that are texts between tags: what
+    they mean the schema says.
     """
 
     name: str
     arguments: Any
     how: tuple[str, ...] = ()
     doubt: str = ""
-    raw: bool = False
+    raw: frozenset[str] = frozenset()
 
 
 def shaped(value: Any, names: Collection[str], *, wrapped: bool, level: int = 0) -> tuple[Shaped, ...] | None:

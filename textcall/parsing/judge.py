@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
-import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from textcall.block import ARGS_ALIASES, ARGS_KEY, NAME_ALIASES, NAME_KEY, REPLY_TEXT, Convention, Shape, render_call
 from textcall.messages import Problem, Span, ToolCall
 from textcall.parsing.coerce import Path, coerce, typed
 from textcall.parsing.forms import Shaped, shaped
-from textcall.parsing.validate import Described, is_valid, not_an_object, problem_of, unknown_tool, validator_of
+from textcall.parsing.places import place_of
+from textcall.parsing.validate import (
+    Described,
+    is_proven,
+    is_valid,
+    not_an_object,
+    problem_of,
+    unknown_tool,
+    validator_of,
+)
 
 _PREFIXES = re.compile(r"(?:functions|tools|tool|default_api)[.:]")
 _QUOTE = "[\"'“”]?"
@@ -22,8 +32,7 @@ _LOOKED_AT = 4000  # code points of a broken call in which its keys are looked f
 _MAX_MENTIONS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(NamedTuple):
     """A tool that came as a mapping."""
 
     name: str
@@ -34,8 +43,9 @@ def described(tools: Iterable[Any]) -> dict[str, Described]:
     """Tools by name, from Tools, OpenAI's wire form, or `{"name","description","parameters"}`."""
     found: dict[str, Described] = {}
     for tool in tools:
-        if isinstance(tool, Mapping):
-            inner = tool["function"] if isinstance(tool.get("function"), Mapping) else tool
+        if isinstance(tool, (dict, Mapping)):  # a dict is quickly told
+            inner = tool.get("function")
+            inner = inner if isinstance(inner, Mapping) else tool
             tool = Plain(inner["name"], inner.get("parameters") or {})
         found[tool.name] = tool
     return found
@@ -43,7 +53,7 @@ def described(tools: Iterable[Any]) -> dict[str, Described]:
 
 def new_id() -> str:
     """An id for a call."""
-    return f"call_{secrets.token_hex(4)}"
+    return f"call_{os.urandom(4).hex()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,14 @@ class Answer:
     """The text of a pseudo-call of the shape REPLY."""
 
     text: str
+
+
+class Mention(NamedTuple):
+    """The beginning of a call that stands as text. place: in what it stands."""
+
+    name: str
+    span: Span
+    place: str
 
 
 class Judge:
@@ -88,7 +106,7 @@ class Judge:
             if match[1] == NAME_KEY or match[2] in self.names or _ARGS.search(source[:_LOOKED_AT]):
                 return True
         return any(f"<function={name}" in source or f'name="{name}"' in source for name in self.names) or any(
-            re.search(rf"(?<!\w){re.escape(name)}\s*[(\[{{]", source) for name in self.names
+            name in source and re.search(rf"(?<!\w){re.escape(name)}\s*[(\[{{]", source) for name in self.names
         )
 
     def verdict(
@@ -123,13 +141,15 @@ class Judge:
         if not isinstance(arguments, Mapping):
             return not_an_object(tool.name, arguments, span)
         if found.raw:
-            arguments = typed(validator_of(tool), arguments)
+            arguments = typed(validator_of(tool), arguments, found.raw)
         return self._checked(tool, arguments, (*how, *found.how), span)
 
     def _checked(
         self, tool: Described, arguments: Mapping[str, Any], how: tuple[str, ...], span: Span
     ) -> ToolCall | Problem:
         made: dict[str, Any] = dict(arguments)
+        if is_proven(tool, made):
+            return ToolCall(self.ids(), tool.name, made, how or ("strict",), span)
         changed: tuple[Path, ...] = ()
         fits = is_valid(tool, made)
         if not self.strict and (not fits or _has_whole_float(made)):
@@ -151,18 +171,23 @@ class Judge:
         return fitting[0] if len(fitting) == 1 else None
 
     def mentions(self, text: str, start: int) -> list[Problem]:
-        """Calls of tools that stand in the text as text. start: position of `text` in the reply."""
-        if not self.tools or not any(name in text for name in self.tools):
-            return []
+        """Calls of tools that stand in the text as text, the first ones. start: position of `text` in the reply."""
         found = []
-        for match in _mention(tuple(self.tools)).finditer(text):
-            name = match["quoted"] or match["tag"]
-            alone = render_call(name, {})
-            message = f"A call of {name} stands inside other text and was not run. To run it, write it alone: {alone}"
-            found.append(Problem("not_a_call", message, "", (start + match.start(), start + match.end())))
-            if len(found) >= _MAX_MENTIONS:
-                break
+        for mention in itertools.islice(self.mentioned(text, start), _MAX_MENTIONS):
+            alone = render_call(mention.name, {})
+            message = (
+                f"A call of {mention.name} stands {mention.place} and was not run. To run it, write it alone: {alone}"
+            )
+            found.append(Problem("not_a_call", message, "", mention.span))
         return found
+
+    def mentioned(self, text: str, start: int) -> Iterator[Mention]:
+        """All of them."""
+        if not self.tools or not any(name in text for name in self.tools):
+            return
+        for match in _mention(tuple(self.tools)).finditer(text):
+            name = match["quoted"] or match["tag"] or match["python"]
+            yield Mention(name, (start + match.start(), start + match.end()), place_of(text, match.start()))
 
 
 def _is_canonical(value: Any) -> bool:
@@ -206,7 +231,9 @@ def _mention(names: tuple[str, ...]) -> re.Pattern[str]:
         any_name = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
         known = re.compile(
             rf"[{{<｛]\s*{_QUOTE}(?:{'|'.join(NAME_ALIASES)}){_QUOTE}\s*[:：]\s*[\"'“](?P<quoted>{any_name})[\"'”]\s*[,，]\s*"
-            rf"{_QUOTE}(?:{'|'.join(ARGS_ALIASES)}){_QUOTE}\s*[:：]|<function=(?P<tag>{any_name})>"
+            rf"{_QUOTE}(?:{'|'.join(ARGS_ALIASES)}){_QUOTE}\s*[:：]"
+            rf"|<(?:｜DSML｜)?(?:function=|(?:function|invoke) name=\")(?P<tag>{any_name})\"?>"
+            rf"|\[\s*(?P<python>{any_name})\((?=\s*(?:\w+\s*=|\)))"
         )
         if len(_PATTERNS) > 64:
             _PATTERNS.clear()

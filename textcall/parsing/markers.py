@@ -1,13 +1,14 @@
 """The marks by which models set calls, thoughts, turns and ends apart from their text.
 
 Which family writes what: `<tool_call>` Qwen, Hermes, GLM; `[TOOL_CALLS]` Mistral; `<|python_tag|>` Llama; `functools`
-Phi; `<|tool_call_start|>` LFM2; `<|START_ACTION|>` Command R; `<|tool_call_begin|>` Kimi; `<｜tool▁call▁begin｜>`
-DeepSeek.
+Phi; `<|tool_call_start|>` LFM2; `<|START_ACTION|>` Command R; `<|tool_call_begin|>` Kimi; `<｜tool▁call▁begin｜>` and
+`<｜DSML｜invoke name=…>` DeepSeek; `<|tool_call>` and `<start_function_call>` Gemma; `<|channel|>… to=` gpt-oss.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import regex
 
@@ -46,10 +47,14 @@ TAGS = {
         "longcat_tool_call",
         "seed:tool_call",
         "minimax:tool_call",
+        "｜DSML｜function_calls",
+        "｜DSML｜tool_calls",
     )
 }
 TOKENS: dict[str, tuple[str, ...]] = {
     "[TOOL_CALLS]": (),
+    "<|tool_call>": ("<tool_call|>",),
+    "<start_function_call>": ("<end_function_call>",),
     "<|tool_call|>": ("<|/tool_call|>",),
     "<|tool_call_start|>": ("<|tool_call_end|>",),
     "<|function_call|>": (),
@@ -62,7 +67,13 @@ TOKENS: dict[str, tuple[str, ...]] = {
     "<｜tool▁call▁begin｜>": ("<｜tool▁call▁end｜>",),
 }
 LINE_TOKENS = ("functools", "function call<|role_sep|>")  # at the beginning of a line; the first one before a list
-FUNCTION = r'<(?:function=|function name=|invoke name=)"?([\w.:/-]+)"?\s*>'
+FUNCTION = r'<(?:｜DSML｜)?(?:function=|function name=|invoke name=)"?([\w.:/-]+)"?\s*>'
+# gpt-oss names the tool in the head of a message; what opens the message may belong to the prompt.
+_MESSAGE = r"(?:functions\.)?[\w.-]+(?:<\|channel\|>\w+)?(?: ?(?:<\|constrain\|>)?json)?\s?<\|message\|>"
+MESSAGE_STARTS = ("<|channel|>commentary to=", "<|channel|>analysis to=", "<|start|>assistant to=")
+_TO = rf"(?:{'|'.join(map(re.escape, MESSAGE_STARTS))}){_MESSAGE}"
+_TO_AT_LINE = rf"to=functions\.{_MESSAGE}"
+MESSAGE_ENDS = ("<|call|>", "<|end|>")
 
 # Nothing of the reply comes behind these.
 ENDS = (
@@ -70,6 +81,7 @@ ENDS = (
     "<|eot_id|>",
     "<|eom_id|>",
     "<|eot|>",
+    "<|call|>",
     "<|endoftext|>",
     "<|end_of_text|>",
     "<|end|>",
@@ -123,16 +135,24 @@ CODE_FENCES = frozenset(
 _EVERYWHERE = (*THINK, *ORPHANS, *TAGS, *TOKENS, *ENDS, *ROLE_TOKENS, *NOISE, *LINE_ENDS)
 
 
-def _any(marks: tuple[str, ...]) -> str:
-    return "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
+def _any(marks: Iterable[str]) -> str:
+    """A pattern of the longest of the marks that fits, letter by letter: most text is told from them by its second."""
+    by_first: dict[str, list[str]] = {}
+    for mark in marks:
+        by_first.setdefault(mark[:1], []).append(mark[1:])
+    may_end = by_first.pop("", None) is not None
+    branches = "|".join(re.escape(first) + _any(rest) for first, rest in by_first.items())
+    return f"(?:{branches}){'?' if may_end else ''}" if branches else ""
 
 
 # A mark anywhere in a line, and one at its beginning. `regex` also knows whether a text may still become one.
-ANYWHERE = regex.compile(rf"{_any(_EVERYWHERE)}|{FUNCTION}")
+ANYWHERE = regex.compile(rf"{_TO}|{_any(_EVERYWHERE)}|{FUNCTION}")
 AT_LINE = regex.compile(
-    rf"{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}|{LINE_TOKENS[0]}(?=\s*\[)|{re.escape(LINE_TOKENS[1])}"
+    rf"{_TO}|{_TO_AT_LINE}|{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}"
+    rf"|{LINE_TOKENS[0]}(?=\s*\[)|{re.escape(LINE_TOKENS[1])}"
 )
 FIRST_CHARS = "".join(sorted({mark[0] for mark in _EVERYWHERE}))
+FIRST_IN_LINE = FIRST_CHARS + "ft"
 LONGEST = max(len(mark) for mark in _EVERYWHERE) + 120
 # What ends something, wherever it stands.
 CONTROL = frozenset((*ORPHANS, *ENDS, *ROLE_TOKENS))
@@ -140,9 +160,9 @@ CONTROL = frozenset((*ORPHANS, *ENDS, *ROLE_TOKENS))
 INNER_LINES = re.compile(r"(?:[ \t\r]*+[^\s<\[\ufeff][^\n]*+\n)*+")
 # Whole lines that hold no mark and begin with nothing that could be one.
 PLAIN_LINES = re.compile(
-    r"(?:[ \t\r]*+(?:(?!action|observation|tool|function|user|human|functools|观察|工具结果)"
+    r"(?:[ \t\r]*+(?:(?!action|observation|tool|function|user|human|functools|to=|观察|工具结果)"
     r"[^\s{\[<｛［`~>\ufeff][^\n<\[`]*+)?\n)*+",
     re.IGNORECASE,
 )
 TOKEN = re.compile(rf"<\|[^|\n]{{0,60}}\|>|<｜[^｜\n]{{0,60}}｜>|{_any(ENDS + LINE_ENDS)}")
-SEARCH = re.compile(rf"\n|{_any(_EVERYWHERE)}|{FUNCTION}")
+SEARCH = re.compile(rf"\n|{_TO}|{_any(_EVERYWHERE)}|{FUNCTION}")

@@ -8,7 +8,7 @@ _KEPT = 80  # code points of the text that are kept
 _MARKS = re.compile(r"`+|\"|[“«「『]|[”»」』]")
 _OTHER_MARKS = re.compile(r"[`“«「『”»」』]|\d\"")
 _OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“‘«「『]\s*\Z")
-_CLOSING = frozenset("”»」』")
+_CLOSING = {"”": "“", "»": "«", "」": "「", "』": "『"}
 
 
 class Passage:
@@ -23,7 +23,7 @@ class Passage:
         self._run = 0  # length of the backticks that the text ends with, which may go on
         self._code = 0  # length of the run that opened inline code
         self._straight = False
-        self._curly = 0
+        self._open = dict.fromkeys(_CLOSING.values(), 0)  # quotations of each kind
 
     def add(self, text: str) -> None:
         """More text."""
@@ -44,7 +44,8 @@ class Passage:
             if mark == '"':
                 self._straight = not (self._straight or (text[start - 1] if start else before).isdigit())
             else:
-                self._curly = max(0, self._curly + (-1 if mark in _CLOSING else 1))
+                opening = _CLOSING.get(mark, mark)
+                self._open[opening] = max(0, self._open[opening] + (1 if mark == opening else -1))
         if text and text[0] != "`" and self._run and not text.endswith("`"):
             self._close_run(continues=False)
         self.tail = (self.tail + text)[-_KEPT:]
@@ -65,7 +66,7 @@ class Passage:
     @property
     def in_quotation(self) -> bool:
         """Whether a quotation is open, or an opening quotation mark comes last."""
-        return self._straight or self._curly > 0 or _OPENING_QUOTE.search(self.tail) is not None
+        return self._straight or any(self._open.values()) or _OPENING_QUOTE.search(self.tail) is not None
 
     @property
     def is_open(self) -> bool:

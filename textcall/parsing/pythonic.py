@@ -6,6 +6,7 @@ import ast
 import math
 import re
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from textcall.parsing.escapes import clean_surrogates
@@ -15,6 +16,10 @@ from textcall.parsing.strict import MAX_DEPTH, depth
 MAX_SOURCE = 100_000
 OPENING = re.compile(r"\s*\[?\s*[A-Za-z_][\w.]*\s*\(")
 _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_ZEROS = re.compile(rf"{_STRING.pattern}|(?<![\w.])0+([0-9])(?![\w.])", re.DOTALL)
+_ONE_STRING = re.compile(
+    r"""(?P<before>\[?\s*[\w.]+\(\s*\w+\s*=\s*)(?P<quote>['"])(?P<text>.*)(?P=quote)(?P<after>\s*\)\s*\]?)""", re.DOTALL
+)
 _CONTROL = re.compile(r"(?<!\\)[\x00-\x1f]")
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -26,19 +31,59 @@ def read_pythonic(source: str, *, bare: bool) -> tuple[Shaped, ...] | None:
     """
     if not OPENING.match(source) or len(source) > MAX_SOURCE:
         return None
-    source = _STRING.sub(_escaped, source.strip())
+    source = source.strip()
+    tree = _tree(source)
+    if tree is not None:
+        return _of_tree(tree, bare=bare)
+    for name, mend in _MENDS.items():
+        mended = mend(source)
+        tree = None if mended == source else _tree(mended)
+        found = None if tree is None else _of_tree(tree, bare=bare)
+        if found:
+            return tuple(replace(call, how=(*call.how, f"repaired({name})")) for call in found)
+    return None
+
+
+def _tree(source: str) -> ast.Module | None:
+    """The syntax of what is Python; None where it is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what Python thinks of the model's escapes is nobody's concern
-            tree = ast.parse(source, mode="exec")
-        statements = [node.value for node in tree.body if isinstance(node, ast.Expr)]
-        if len(statements) != len(tree.body):
-            return None
-        calls = [call for node in statements for call in _calls(node, bare=bare)]
-        made = tuple(_shaped(call) for call in calls)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, _NotLiteral):
+            return ast.parse(_STRING.sub(_escaped, source), mode="exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return made or None
+
+
+def _of_tree(tree: ast.Module, *, bare: bool) -> tuple[Shaped, ...] | None:
+    statements = [node.value for node in tree.body if isinstance(node, ast.Expr)]
+    if len(statements) != len(tree.body):
+        return None
+    try:
+        calls = [call for node in statements for call in _calls(node, bare=bare)]
+        return tuple(_shaped(call) for call in calls) or None
+    except (_NotLiteral, RecursionError):
+        return None
+
+
+def _without_zeros(source: str) -> str:
+    """`month=07`: one digit behind zeros is the same number in every notation."""
+    return _ZEROS.sub(lambda match: match[0] if match[1] is None else match[1], source)
+
+
+def _inner_quotes(source: str) -> str:
+    """`[f(a='it's')]`: a call whose only argument is one string, where no quote in it could be the last."""
+    match = _ONE_STRING.fullmatch(source)
+    if match is None or re.search(rf"{match['quote']}\s*(?:,\s*\w+\s*=|\)\s*[,\]\n])", match["text"]):
+        return source
+    text = re.sub(rf"\\(?:.|\Z)|{match['quote']}", _quoted, match["text"], flags=re.DOTALL)
+    return f"{match['before']}{match['quote']}{text}{match['quote']}{match['after']}"
+
+
+def _quoted(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] == "\\" else "\\" + match[0]
+
+
+_MENDS = {"leading_zeros": _without_zeros, "inner_quotes": _inner_quotes}
 
 
 def _escaped(string: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from textcall.block import ARGS_KEY, NAME_KEY, Convention
 from textcall.messages import Problem, ToolCall
-from textcall.parsing.cursor import MAX_FAILURES, Segment
+from textcall.parsing.cursor import MAX_FAILURES, REFUSED_COUNTS, Segment
 from textcall.parsing.escapes import without_surrogates
 from textcall.parsing.events import CallReady, Event, ProblemFound, Restarted, TextCame, ThoughtCame
 from textcall.parsing.forms import Shaped
@@ -201,6 +201,7 @@ class Reading:
             self.calls.append(verdict)
             yield CallReady(verdict)
         elif isinstance(verdict, Problem):
+            self.scanner.cursor.failures += REFUSED_COUNTS
             self.problems.append(verdict)
             yield ProblemFound(verdict)
         elif isinstance(verdict, Answer):

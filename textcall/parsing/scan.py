@@ -135,7 +135,7 @@ class Scanner:
     def _opening(self, c: Cursor, at: int) -> None:
         """What a line can begin with: a mark, a value, `Action:`, a role; else text."""
         char = c.buf[at]
-        if char in markers.FIRST_CHARS or char == "f":
+        if char in markers.FIRST_IN_LINE:
             mark = lines.mark_at(c, at)
             if mark is not None:
                 self._marked(c, at, mark, line=True)

@@ -15,10 +15,23 @@ from textcall.parsing.judge import Judge, new_id
 from textcall.parsing.reply import FinishReason, Parsed, Reading
 from textcall.parsing.validate import Described
 
-# The beginning of a call up to its arguments, behind a fence or the mark of a wrapper.
-_HEAD = re.compile(
-    r"\s*(?:```\w*\s*|<[\w:|]{1,30}>\s*|\[TOOL_CALLS\]\s*\[?\s*)?"
-    rf'\{{\s*"(?:{"|".join(NAME_ALIASES)})"\s*:\s*"([^"\\]+)"\s*,\s*"(?:{"|".join(ARGS_ALIASES)})"\s*:\s*(?=\{{)'
+# The beginning of a call up to its arguments: as JSON, behind a fence or the mark of a wrapper; by its name.
+_WORD = r'"[^"\\]{0,80}"'
+_HEADS = (
+    re.compile(
+        r"\s*(?:```\w*\s*|<[\w:|]{1,30}>\s*|\[TOOL_CALLS\]\s*)?(?:\[\s*)?"
+        rf'\{{\s*(?:"(?:id|type|tool_call_id)"\s*:\s*{_WORD}\s*,\s*){{0,2}}'
+        rf'"(?:{"|".join(NAME_ALIASES)})"\s*:\s*"([^"\\]+)"\s*,\s*"(?:{"|".join(ARGS_ALIASES)})"\s*:\s*(?=\{{)'
+    ),
+    re.compile(
+        r"\s*(?:\[TOOL_CALLS\]|<\|tool_call_begin\|>|<｜tool▁call▁begin｜>)\s*(?:functions\.)?([\w.-]+?)(?::\d{1,9})?\s*"
+        r"(?:\[ARGS\]|<\|tool_call_argument_begin\|>|<｜tool▁sep｜>)\s*(?=\{)"
+    ),
+    # Where only calls stand, the name is enough. Python's arguments come when they are whole.
+    re.compile(
+        rf'\s*<\|START_ACTION\|>\s*\[?\s*\{{\s*"tool_call_id"\s*:\s*{_WORD}\s*,\s*"tool_name"\s*:\s*"([^"\\]+)"\s*,'
+    ),
+    re.compile(r"\s*<\|tool_call_start\|>\s*\[\s*([\w.]+)\("),
 )
 _HEAD_MAX = 800  # code points within which the arguments of a call begin
 _SPECIAL = re.compile(r'["{}\[\]]|\\(?:.|\Z)', re.DOTALL)
@@ -97,7 +110,7 @@ class _Preview:
     def __init__(self, judge: Judge) -> None:
         self.names = judge.tools.keys()
         self.name: str | None = None
-        self.arguments = _Arguments()
+        self.arguments: _Arguments | None = None  # None where none came as JSON
 
     def piece(self, text: str) -> Iterator[Event]:
         """A new piece of the reply, before it is read."""
@@ -106,13 +119,17 @@ class _Preview:
 
     def held(self, text: str) -> Iterator[Event]:
         """What is held back after a piece was read."""
-        if self.name is not None:
+        if self.arguments is not None:
             return
-        match = _HEAD.match(text[:_HEAD_MAX])
-        if match is not None and match[1] in self.names:
+        head = text[:_HEAD_MAX]
+        match = next((match for pattern in _HEADS if (match := pattern.match(head))), None)
+        if match is None or match[1] not in self.names:
+            return
+        if self.name is None:
             self.name = match[1]
-            self.arguments = _Arguments()
             yield CallStarted(self.name)
+        if text.startswith("{", match.end()):
+            self.arguments = _Arguments()
             yield from self._more(text[match.end() :])
 
     def before(self, event: Event) -> Iterator[Event]:
@@ -122,17 +139,18 @@ class _Preview:
             return
         if self.name is None:
             yield CallStarted(event.call.name)
+        if self.name is None or self.arguments is None:
             yield ArgumentsCame(compact_json(dict(event.call.arguments)))
-        self.name = None
+        self.name = self.arguments = None
 
     def drop(self) -> Iterator[Event]:
         """The call that began was none."""
         if self.name is not None:
-            self.name = None
+            self.name = self.arguments = None
             yield CallDropped()
 
     def _more(self, text: str) -> Iterator[Event]:
-        new = self.arguments.more(text)
+        new = self.arguments.more(text) if self.arguments is not None else ""
         if new:
             yield ArgumentsCame(new)
 

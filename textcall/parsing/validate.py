@@ -19,6 +19,7 @@ from referencing.exceptions import Unresolvable
 from textcall.block import render_call
 from textcall.errors import SchemaError
 from textcall.messages import Problem, Span, compact_json
+from textcall.parsing.quick import Proof, proof_of
 
 _SHOWN_ERRORS = 8
 _SHOWN_VALUES = 20
@@ -39,23 +40,36 @@ class Described(Protocol):
         ...
 
 
-_KNOWN: dict[int, tuple[Mapping[str, Any], Validator]] = {}
+_KNOWN: dict[int, tuple[Mapping[str, Any], Validator, Proof | None]] = {}
 _MAX_KNOWN = 512
 
 
 def validator_of(tool: Described) -> Validator:
-    """The validator of a tool's parameters; the same one for the same object."""
+    """The validator of a tool's parameters; the same one for the same object, which is not to be changed."""
+    return _known(tool)[1]
+
+
+def is_proven(tool: Described, arguments: dict[str, Any]) -> bool:
+    """Whether the arguments fit for certain, every number in them being of the type that the schema asks for.
+
+    False says nothing: then `is_valid` knows.
+    """
+    proof = _known(tool)[2]
+    return proof is not None and proof(arguments)
+
+
+def _known(tool: Described) -> tuple[Mapping[str, Any], Validator, Proof | None]:
     parameters = tool.parameters
     known = _KNOWN.get(id(parameters))
     if known is not None and known[0] is parameters:
-        return known[1]
+        return known
     schema = dict(parameters)
     draft = validator_for(schema, default=Draft202012Validator)
     made = draft(schema, registry=Registry(), format_checker=draft.FORMAT_CHECKER)
     if len(_KNOWN) >= _MAX_KNOWN:
         _KNOWN.clear()
-    _KNOWN[id(parameters)] = (parameters, made)
-    return made
+    known = _KNOWN[id(parameters)] = (parameters, made, proof_of(schema))
+    return known
 
 
 def is_valid(tool: Described, arguments: Mapping[str, Any]) -> bool:

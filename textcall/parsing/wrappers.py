@@ -15,7 +15,8 @@ from textcall.parsing.lines import extent
 _GOES_ON = re.compile(r"[a-z,;，、；]|[^\W\d_A-Za-z]")
 _BLANKS = re.compile(r"[ \t]*")
 _TAIL = re.compile(r"[\s}\]]*")
-_FUNCTION_STARTS = ("<function=", "<function name", "<invoke")
+_FUNCTION_STARTS = ("<function=", "<function name", "<invoke", "<｜DSML｜invoke")
+_MESSAGE_STARTS = (*markers.MESSAGE_STARTS, "to=")
 
 
 def is_wrapper(mark: str) -> bool:
@@ -24,7 +25,7 @@ def is_wrapper(mark: str) -> bool:
         mark in markers.TAGS
         or mark in markers.TOKENS
         or mark in markers.LINE_TOKENS
-        or mark.startswith(_FUNCTION_STARTS)
+        or mark.startswith((*_FUNCTION_STARTS, *_MESSAGE_STARTS))
     )
 
 
@@ -60,6 +61,9 @@ def wrapper(c: Cursor, at: int, mark: str) -> None:
         return
     if found is not None and not found.calls and found.others and mark in markers.TOKENS:
         c.refused(at, found.end, Broken(found.end, f"the object behind {mark} names no tool", kind="not_a_call"))
+    elif found is None and (closed := _closed(c, at, mark)) is not None:
+        c.restarts -= 1
+        c.refused(at, closed, Broken(at, f"what stands between {mark} and its end is no call", kind="not_a_call"))
     elif found is None or end is None:
         c.restarts -= 1
         c.failures += 1
@@ -73,6 +77,8 @@ def body(c: Cursor, at: int, mark: str) -> Body | None:
     if mark.startswith(_FUNCTION_STARTS):
         return bodies.function(c, at)
     pos = c.skip(at + len(mark))
+    if mark.startswith(_MESSAGE_STARTS):
+        return bodies.message(c, pos, mark)
     if c.buf.startswith(mark, pos):  # some write their mark twice
         pos = c.skip(pos + len(mark))
     c.need(mark.startswith(c.buf[pos : pos + len(mark)]))
@@ -80,7 +86,17 @@ def body(c: Cursor, at: int, mark: str) -> Body | None:
 
 
 def _closers(mark: str) -> tuple[str, ...]:
+    if mark.startswith(_MESSAGE_STARTS):
+        return markers.MESSAGE_ENDS
     return markers.TAGS.get(mark) or markers.TOKENS.get(mark) or ()
+
+
+def _closed(c: Cursor, at: int, mark: str) -> int | None:
+    """Past the closing mark of a control token, which nobody writes by chance; None where it has none."""
+    closers = markers.TOKENS.get(mark, ())
+    ends = [found + len(closer) for closer in closers if (found := c.buf.find(closer, at)) >= 0]
+    c.need(bool(closers) and not ends)
+    return min(ends, default=None)
 
 
 def _end(c: Cursor, pos: int, closers: tuple[str, ...], mark: str) -> int | None:
@@ -105,7 +121,7 @@ def _broken(c: Cursor, at: int, mark: str, closers: tuple[str, ...], error: Brok
     end = min(ends) if ends else len(c.buf) if error.incomplete else extent(c, at)
     c.restarts -= 1
     c.failures += 1
-    if (error.incomplete and c.length) or c.rules.looks_like_call(c.buf[at:end]):
+    if (error.incomplete and c.length) or error.kind == "too_deep" or c.rules.looks_like_call(c.buf[at:end]):
         c.refused(at, end, error)
     else:
         c.mention(at + len(mark))
