@@ -130,7 +130,10 @@ class Bench:
         grammar, messages = self.call_grammar(), self.call_messages()
         tokens = self.engine.tokenize(messages)
         with redirect_stderr(StringIO()):
-            library = llama_cpp.Llama(str(self.model), n_ctx=4096, verbose=False)
+            threads = self.engine.context.threads  # by itself the library takes half of the processors
+            library = llama_cpp.Llama(
+                str(self.model), n_ctx=4096, n_threads=threads, n_threads_batch=threads, verbose=False
+            )
             rules = llama_cpp.LlamaGrammar.from_string(grammar.gbnf, verbose=False)
         texts: list[str] = []
 

@@ -144,9 +144,47 @@ def test_the_draft_is_the_one_that_the_schema_names() -> None:
     assert call.arguments["v"] == [1, "a"]
 
 
-def test_formats_are_checked() -> None:
-    parsed = parse('{"tool":"put","args":{"v":"tomorrow"}}', [tool({"type": "string", "format": "date"})])
-    assert "date" in parsed.problems[0].message
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("date", "2026-12-01", "tomorrow"),
+        ("time", "10:30:00Z", "half past ten"),
+        ("date-time", "2026-12-01T10:30:00+01:00", "2026-13-01T10:30:00Z"),
+        ("uuid", "7f3f1c3e-6f0a-4f38-9f5d-1f4d5a6b7c8d", "7f3f1c3e"),
+        ("email", "a@example.org", "a at example.org"),
+        ("ipv4", "192.0.2.1", "192.0.2.256"),
+        ("ipv6", "2001:db8::1", "2001:db8:::1"),
+        ("uri", "https://example.org/a?b=c", "https://example.org/a b"),
+        ("hostname", "host.example.org", "under_score.example.org"),
+    ],
+)
+def test_formats_are_checked(name: str, good: str, bad: str) -> None:
+    described = [tool({"type": "string", "format": name})]
+    assert parse(render_call("put", {"v": good}), described).calls
+    (problem,) = parse(render_call("put", {"v": bad}), described).problems
+    assert name in problem.message
+
+
+NULLABLE = {"type": "string", "nullable": True}
+
+
+@pytest.mark.parametrize(
+    ("schema", "good"),
+    [
+        (NULLABLE, True),
+        ({"type": "array", "items": NULLABLE}, True),
+        ({"enum": ["a"], "nullable": True}, True),
+        ({"$ref": "#/$defs/n"}, True),
+        ({"type": "string", "nullable": False}, False),
+        ({"type": "string", "minLength": 1}, False),
+    ],
+)
+def test_null_where_the_schema_says_nullable(schema: Any, good: bool) -> None:
+    described = tool(schema)
+    described["parameters"]["$defs"] = {"n": NULLABLE}
+    value = [None] if schema.get("type") == "array" else None
+    parsed = parse(render_call("put", {"v": value}), [described])
+    assert [call.arguments["v"] for call in parsed.calls] == ([value] if good else [])
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "https://example.org/none.json"}, {"$ref": "#/nowhere"}, {"pattern": "("}])

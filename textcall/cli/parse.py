@@ -12,7 +12,7 @@ from rich.text import Text
 
 from textcall.block import Convention
 from textcall.cli.options import ToolsOption, stdin_text, toolset
-from textcall.cli.show import call_text
+from textcall.cli.show import call_text, terminal
 from textcall.messages import compact_json
 from textcall.parsing import Parsed, parse
 from textcall.parsing.explain import Reason, explain
@@ -42,7 +42,7 @@ def parse_command(
     options: Options = {"strict": strict, "finish_reason": finish_reason, "convention": Convention()}
     parsed = parse(text, tuple(chosen), **options)
     rows = _as_rows(text, explain(text, tuple(chosen), **options)) if why else None
-    console = Console(highlight=False)
+    console = terminal()
     if json_out:
         sys.stdout.write(compact_json(_as_json(parsed, rows)) + "\n")
     elif rows is not None:

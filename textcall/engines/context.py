@@ -70,7 +70,8 @@ class Context:
         self.vocab = Vocabulary(self._model)
         if not vocab_only:
             trained = llama_cpp.llama_model_n_ctx_train(self._model.pointer)
-            params = _params(min(n_ctx, trained) if trained > 0 else n_ctx, threads or _threads())
+            self.threads = threads or _threads()
+            params = _params(min(n_ctx, trained) if trained > 0 else n_ctx, self.threads)
             self._ctx = _open(self._model.pointer, params)
             self.layout = f"k{params.type_k} v{params.type_v} flash{params.flash_attn_type}"
             self.n_ctx: int = llama_cpp.llama_n_ctx(self._ctx)

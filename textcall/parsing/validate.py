@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Protocol
 
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
-from jsonschema.validators import Draft202012Validator, validator_for
+from jsonschema.validators import Draft202012Validator, extend, validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -64,12 +65,27 @@ def _known(tool: Described) -> tuple[Mapping[str, Any], Validator, Proof | None]
     if known is not None and known[0] is parameters:
         return known
     schema = dict(parameters)
-    draft = validator_for(schema, default=Draft202012Validator)
+    draft = _with_nullable(validator_for(schema, default=Draft202012Validator))
     made = draft(schema, registry=Registry(), format_checker=draft.FORMAT_CHECKER)
     if len(_KNOWN) >= _MAX_KNOWN:
         _KNOWN.clear()
     known = _KNOWN[id(parameters)] = (parameters, made, proof_of(schema))
     return known
+
+
+@cache
+def _with_nullable(draft: Any) -> Any:
+    """The draft with OpenAPI's `nullable`: many tools are described in its dialect, and the grammar knows it too."""
+
+    def unless_null(check: Any) -> Any:
+        def checked(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[ValidationError]:
+            if instance is not None or schema.get("nullable") is not True:
+                yield from check(validator, value, instance, schema)
+
+        return checked
+
+    own = {keyword: unless_null(draft.VALIDATORS[keyword]) for keyword in ("type", "enum")}
+    return extend(draft, own)  # type: ignore[no-untyped-call]
 
 
 def is_valid(tool: Described, arguments: Mapping[str, Any]) -> bool:
