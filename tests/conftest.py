@@ -20,7 +20,7 @@ def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session")
 def smollm2() -> Iterator[LlamaEngine]:
-    engine = LlamaEngine(resolve_model("smollm2").path, n_ctx=2048)
+    engine = LlamaEngine(resolve_model("smollm2").path, n_ctx=2048, threads=1)  # other tests run beside
     yield engine
     engine.close()
 

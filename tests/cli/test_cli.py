@@ -40,7 +40,9 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_run_forced_call_on_own_tools(own: Path) -> None:
-    done = textcall("run", "Where is Ulysses?", "--tools", "library.py", "--tool-choice", "shelf", cwd=own)
+    done = textcall(
+        "run", "Where is Ulysses?", "--tools", "library.py", "--tool-choice", "shelf", "--max-tokens", "60", cwd=own
+    )
     assert done.returncode in (0, 1), done.stderr
     assert done.stdout.strip()
     assert "model" in done.stderr
@@ -52,7 +54,18 @@ def test_run_forced_call_on_own_tools(own: Path) -> None:
 
 
 def test_run_json_prints_events_and_nothing_else_on_stdout(own: Path) -> None:
-    done = textcall("run", "Where is Ulysses?", "-t", "library.py", "--tool-choice", "required", "--json", cwd=own)
+    done = textcall(
+        "run",
+        "Where is Ulysses?",
+        "-t",
+        "library.py",
+        "--tool-choice",
+        "required",
+        "--max-tokens",
+        "60",
+        "--json",
+        cwd=own,
+    )
     events = [json.loads(line) for line in done.stdout.splitlines()]
     names = [event["event"] for event in events]
     assert names[:4] == ["turn_started", "turn", "call", "result"]
@@ -66,7 +79,7 @@ def test_run_json_prints_events_and_nothing_else_on_stdout(own: Path) -> None:
 
 
 def test_run_reads_the_question_from_stdin(own: Path) -> None:
-    done = textcall("run", "-", "--tool-choice", "none", "--max-tokens", "40", cwd=own, stdin="Say hello.")
+    done = textcall("run", "-", "--tool-choice", "none", "--max-tokens", "20", cwd=own, stdin="Say hello.")
     assert done.stdout.strip(), done.stderr
 
 
@@ -177,7 +190,7 @@ def test_parse_reads_a_reply_from_stdin(own: Path) -> None:
 
 
 def test_demo_runs_to_its_end_and_says_what_failed(own: Path) -> None:
-    done = textcall("demo", "--lang", "en", "--max-tokens", "60", cwd=own)
+    done = textcall("demo", "--lang", "en", "--max-tokens", "30", cwd=own)
     assert done.returncode == 0, done.stderr
     assert "what the model is told" in done.stdout
     assert "of 3 right, at temperature 0, nothing scripted" in done.stdout
@@ -219,7 +232,7 @@ def test_ctrl_c_while_python_imports(own: Path, seconds: float) -> None:
 
 
 def test_quiet_leaves_the_answer_alone(own: Path) -> None:
-    done = textcall("run", "Say", "hello.", "--tool-choice", "none", "--quiet", cwd=own)
+    done = textcall("run", "Say", "hello.", "--tool-choice", "none", "--quiet", "--max-tokens", "20", cwd=own)
     assert done.stdout.strip()
     assert done.stderr == "" or done.stderr.startswith("a reply was cut")
 
@@ -259,7 +272,7 @@ def ping() -> str:
 
 def test_tools_that_print_do_not_disturb_stdout(own: Path) -> None:
     (own / "noisy.py").write_text(NOISY)
-    done = textcall("run", "x", "-t", "noisy.py", "--tool-choice", "ping", "--json", "--max-tokens", "40", cwd=own)
+    done = textcall("run", "x", "-t", "noisy.py", "--tool-choice", "ping", "--json", "--max-tokens", "20", cwd=own)
     assert [json.loads(line)["event"] for line in done.stdout.splitlines()][:4][-1] == "result"
     assert done.stderr.count("NOISE") == 2
     assert "\x1b[31m" not in done.stderr

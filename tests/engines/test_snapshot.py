@@ -13,14 +13,14 @@ import pytest
 
 from textcall.engines.base import Noticed, Sampling
 from textcall.engines.llama import LlamaEngine
-from textcall.engines.snapshot import MAGIC, Snapshots, fingerprint
+from textcall.engines.snapshot import MAGIC, WORTH, Snapshots, fingerprint
 from textcall.messages import Message
 from textcall.resolve import resolve_model
 
 pytestmark = pytest.mark.model
 
-SYSTEM = Message.system("You know the ferries of the isles. " + "The boat to Mull leaves Oban at nine. " * 12)
-SHORT = Sampling(max_tokens=12)
+SYSTEM = Message.system("You know the ferries of the isles. " + "The boat to Mull leaves Oban at nine. " * 6)
+SHORT = Sampling(max_tokens=6)
 
 
 class Machine:
@@ -28,7 +28,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.engine = LlamaEngine(resolve_model("smollm2").path, n_ctx=1024, cache=folder)
+        self.engine = LlamaEngine(resolve_model("smollm2").path, n_ctx=1024, threads=1, cache=folder)
         self.notices: list[str] = []
 
     def ask(self, question: str = "When does the boat leave?", system: Message = SYSTEM) -> tuple[str, int]:
@@ -66,13 +66,13 @@ def test_the_second_time_the_system_prompt_is_not_evaluated(machine: Machine) ->
     assert len(machine.files()) == 1
     again, cached = machine.ask()
     assert again == text
-    assert cached > 100
+    assert cached > WORTH
     assert machine.notices == []
 
 
 def test_another_question_uses_it_and_another_system_prompt_does_not(machine: Machine) -> None:
     machine.ask()
-    assert machine.ask("Which port?")[1] > 100
+    assert machine.ask("Which port?")[1] > WORTH
     other = Message.system((SYSTEM.content or "").replace("Mull", "Skye"))
     assert machine.ask(system=other)[1] == 0
     assert len(machine.files()) == 2
@@ -123,7 +123,7 @@ def test_another_model_uses_no_state_of_this_one(machine: Machine) -> None:
     machine.engine._snapshots = Snapshots(machine.folder, b"another model")
     assert machine.ask()[1] == 0
     machine.engine._snapshots = snapshots
-    assert machine.ask()[1] > 100
+    assert machine.ask()[1] > WORTH
 
 
 def test_a_state_that_llama_cpp_refuses_is_not_used(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_the_folder_stays_small(machine: Machine) -> None:
         for path in machine.files():
             os.utime(path, (time.time() - 50 + age, path.stat().st_mtime - 1))
     assert len(machine.files()) == 2
-    assert machine.ask(system=systems[-1])[1] > 100
+    assert machine.ask(system=systems[-1])[1] > WORTH
     assert machine.ask(system=systems[0])[1] == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from rich.text import Text
@@ -23,12 +23,14 @@ from textcall.cli.options import (
 )
 from textcall.cli.show import ENDINGS, RunView, Terminal, terminal, visible
 from textcall.engines.base import Sampling
-from textcall.engines.llama import LlamaEngine
 from textcall.errors import UsageError
 from textcall.messages import compact_json
 from textcall.resolve import cache_folder, resolve_model
 from textcall.tools import ToolChoice
 from textcall.trace import event_json
+
+if TYPE_CHECKING:
+    from textcall.engines.llama import LlamaEngine
 
 
 def run_command(
@@ -85,6 +87,8 @@ def run_command(
 
 def load_engine(model: str | None, view: RunView, context: int, *, cached: bool = True) -> LlamaEngine:
     """Load the model that was asked for, saying which one it is and why."""
+    from textcall.engines.llama import LlamaEngine  # loads the native library
+
     resolved = resolve_model(model)
     view.model(resolved)
     return LlamaEngine(resolved.path, n_ctx=context, cache=cache_folder() if cached else None, listener=view)
