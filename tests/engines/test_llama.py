@@ -155,6 +155,7 @@ def test_a_reply_that_is_cut_inside_forced_text_is_cut(smollm2: LlamaEngine, roo
     generation = smollm2.generate(ASK, grammar=forced, sampling=Sampling(max_tokens=room))
     assert (generation.finish_reason == "stop") == forced.accepts(generation.text)
     assert generation.usage.completion_tokens <= room
+    assert 0 < generation.prompt_seconds <= generation.seconds
 
 
 def test_cells_that_an_interrupted_decode_left_are_forgotten(smollm2: LlamaEngine) -> None:
@@ -229,3 +230,24 @@ def test_a_listener_ends_the_generation_and_the_engine_stays_usable(smollm2: Lla
     last = next(e for e in reversed(seen) if isinstance(e, Prompting))
     assert (last.done < last.total) == (kind is Prompting)
     assert smollm2.generate(long, sampling=Sampling(max_tokens=8)).text == expected
+
+
+def test_what_is_forced_is_evaluated_with_what_was_chosen_before_it(
+    smollm2: LlamaEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One batch for the end of the prompt and the opening, one a choice, none for what ends the reply."""
+    batches: list[int] = []
+    decode = Context.decode
+
+    def counted(context: Context, tokens: list[int], batch: int = 64) -> object:
+        batches.append(len(tokens))
+        return decode(context, tokens, batch)
+
+    grammar = Grammar('root ::= "{\\"first choice\\":" [1-3] ",\\"second choice\\":" [4-6] ",\\"the end\\":0}"')
+    smollm2.generate(ASK, grammar=grammar)
+    monkeypatch.setattr(Context, "decode", counted)
+    generation = smollm2.generate(ASK, grammar=grammar)
+    assert grammar.accepts(generation.text)
+    sampled = generation.usage.completion_tokens - generation.usage.forced_tokens
+    assert len([size for size in batches if size]) == sampled
+    assert max(batches) > 3

@@ -180,8 +180,8 @@ class Context:
 
 
 def _pieces(tokens: Sequence[int], size: int) -> Iterator[tuple[int, Sequence[int]]]:
-    """Where each piece begins, and the piece. The first is small: on a slow machine a bar should move soon."""
-    start, length = 0, min(_FIRST, size)
+    """Where each piece begins, and the piece. The first of many is small: on a slow machine a bar should move soon."""
+    start, length = 0, _FIRST if len(tokens) > size else size
     while start < len(tokens):
         yield start, tokens[start : start + length]
         start, length = start + length, size

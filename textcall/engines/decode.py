@@ -4,6 +4,8 @@
   in order. That is the same choice as masking the whole vocabulary, at the price of one test instead of 150,000.
 * Jump forward: text that the grammar leaves no choice about is evaluated as one batch, without sampling. Its last token
   stays open where a longer token could still follow from the same characters, so that no token of the model is split.
+* Evaluate late: tokens are evaluated when their scores are needed. So a chosen token goes into one batch with what the
+  grammar forces after it, and the end of the prompt with what it forces first; what ends a reply is never evaluated.
 * The beginning of the prompt that never changes is evaluated apart and kept, so that a later process can read it.
 """
 
@@ -17,7 +19,7 @@ from typing import Literal
 
 from textcall.engines.base import Decision, Generation, Listener, Noticed, Prompting, Sampling, Written
 from textcall.engines.choose import Chooser
-from textcall.engines.context import Context
+from textcall.engines.context import Context, Logits
 from textcall.engines.cursor import Cursor
 from textcall.engines.snapshot import WORTH, Snapshots
 from textcall.errors import ContextOverflow
@@ -25,6 +27,7 @@ from textcall.grammar import Grammar
 from textcall.messages import Usage
 
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
+_TAIL = 16  # tokens of the prompt that are evaluated together with what the grammar forces first
 _MANY = 512  # a token that so many longer ones begin with is taken as open without looking at them
 
 
@@ -53,11 +56,11 @@ def generate(context: Context, prompt: Sequence[int], plan: Plan, listener: List
     if room <= 0:
         raise ContextOverflow(f"the prompt has {len(prompt)} tokens, the context holds {context.n_ctx}")
     cached = read_prompt(context, prompt, plan, listener)
-    prompted = time.perf_counter()
-    reply = _Reply(context, plan, listener, room)
+    reply = _Reply(context, plan, listener, room, _Prompt(tuple(prompt), cached))
     reply.think()
     ended = reply.free() if plan.grammar is None else reply.constrained(Cursor.at_start(plan.grammar))
     reply.tell_rest()
+    finished = time.perf_counter()
     finish_reason: Literal["stop", "length"] = "stop" if ended else "length"
     usage = Usage(
         prompt_tokens=len(prompt),
@@ -70,14 +73,17 @@ def generate(context: Context, prompt: Sequence[int], plan: Plan, listener: List
         text=reply.data.decode("utf-8", errors="replace"),
         finish_reason=finish_reason,
         usage=usage,
-        prompt_seconds=prompted - started,
-        seconds=time.perf_counter() - started,
+        prompt_seconds=(reply.prompted or finished) - started,
+        seconds=finished - started,
         answer_probability=reply.answer_probability,
     )
 
 
 def read_prompt(context: Context, prompt: Sequence[int], plan: Plan, listener: Listener) -> int:
-    """Evaluate `prompt`. Returns how many of its tokens did not need to be: the context or a snapshot had them."""
+    """Evaluate `prompt`, but for its last few tokens (one at least): the reply begins with them.
+
+    Returns how many did not need to be: the context or a snapshot had them.
+    """
     cached = context.reuse(prompt)
     prefix = plan.prefix if WORTH <= plan.prefix < len(prompt) else 0
     snapshots = plan.snapshots if cached < prefix else None
@@ -86,7 +92,8 @@ def read_prompt(context: Context, prompt: Sequence[int], plan: Plan, listener: L
     cached = len(context.tokens)  # a snapshot that could not be used has cleared the context
     listener(Prompting(cached, len(prompt), cached))
     # in two parts, whether the first is kept or not: the same pieces give the same scores to the last bit
-    for part in (prompt[cached:prefix], prompt[max(cached, prefix) :]):
+    begun = max(cached, prefix)
+    for part in (prompt[cached:prefix], prompt[begun : max(begun, len(prompt) - _TAIL)]):
         before = len(context.tokens)
         for done in context.decode(part):
             listener(Prompting(before + done, len(prompt), cached))
@@ -96,10 +103,21 @@ def read_prompt(context: Context, prompt: Sequence[int], plan: Plan, listener: L
     return cached
 
 
-class _Reply:
-    """A reply while it is being written. data: its bytes; the counts are tokens."""
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """The tokens of the prompt, and how many of them were known before."""
 
-    def __init__(self, context: Context, plan: Plan, listener: Listener, room: int) -> None:
+    tokens: tuple[int, ...]
+    cached: int
+
+
+class _Reply:
+    """A reply while it is being written. data: its bytes; the counts are tokens; prompted: when the prompt was read.
+
+    prompted is 0 until then, and stays 0 where the grammar forces all of the reply.
+    """
+
+    def __init__(self, context: Context, plan: Plan, listener: Listener, room: int, prompt: _Prompt) -> None:
         self._context = context
         self._vocab = context.vocab
         self._plan = plan
@@ -109,6 +127,9 @@ class _Reply:
         self._stops: tuple[bytes, ...] = ()
         self._told = 0
         self._begin = 0  # where the reply proper begins, behind a think block
+        self._prompt = prompt
+        self._waiting = list(prompt.tokens[len(context.tokens) :])  # to be evaluated before there are scores
+        self.prompted = 0.0
         self.data = bytearray()
         self.tokens = self.forced = self.reasoning = 0
         self.answer_probability: float | None = None
@@ -116,13 +137,13 @@ class _Reply:
     def think(self) -> None:
         """Let a thinking model think, for half of the room at most, then close the block."""
         if not self._plan.thinking:
-            token = self._chooser.first(self._context.logits())
-            if self._vocab.written(token).strip() != THINK_OPEN:
+            opening = self._vocab.tokenize(THINK_OPEN, special=True)
+            if len(opening) > 1 or self._chooser.first(self._logits()) != opening[0]:
                 return
-            self._take(token)
+            self._take(*opening)
         closing = self._vocab.tokenize(f"\n{THINK_CLOSE}\n\n", special=True)
         while THINK_CLOSE.encode() not in self.data[-32:]:
-            token = self._chooser.first(self._context.logits())
+            token = self._chooser.first(self._logits())
             if self._vocab.is_end(token) or self.tokens >= min(self._room // 2, self._room - len(closing)):
                 self._take(*closing[: max(0, self._room - self.tokens)], forced=True)
                 break
@@ -134,7 +155,7 @@ class _Reply:
         """Write until the model ends or a stop text comes. Returns False where the room is used up before."""
         self._stops = tuple(stop.encode() for stop in self._plan.sampling.stop)
         while self.tokens < self._room:
-            token = self._chooser.first(self._context.logits())
+            token = self._chooser.first(self._logits())
             if self._vocab.is_end(token):
                 return True
             self._take(token)
@@ -166,7 +187,7 @@ class _Reply:
             if following is None:
                 return self._vocab.is_end(token)
             cursor = following
-            self._take(token, more=cursor.can_continue)
+            self._take(token)
         return cursor.is_final
 
     def _jump(self, cursor: Cursor) -> tuple[list[int], Cursor]:
@@ -199,7 +220,7 @@ class _Reply:
             steps[token] = cursor.step(self._vocab.piece(token))
             return steps[token] is not None
 
-        logits, first_bytes = self._context.logits(), cursor.first_bytes()
+        logits, first_bytes = self._logits(), cursor.first_bytes()
         test: Callable[[int], bool] = allows
         decision = self._plan.decision
         if decision is not None and self.data[self._begin :] == decision.prefix.encode():
@@ -213,22 +234,31 @@ class _Reply:
         """Leave only the tokens that answer, or only those that call, whichever the threshold says."""
         answer = decision.answer.encode()
         answering = {t for t in allowed if _answers(cursor, self._vocab.piece(t), answer)}
-        self.answer_probability = self._chooser.probability(self._context.logits(), answering, allowed)
+        self.answer_probability = self._chooser.probability(self._logits(), answering, allowed)
         if decision.threshold is None:
             return set(allowed).__contains__
         wanted = self.answer_probability >= decision.threshold
         return (answering if wanted else set(allowed) - answering or answering).__contains__
 
-    def _take(self, *tokens: int, forced: bool = False, more: bool = True) -> None:
-        """Add tokens to the reply and tell the listener. more: whether the reply goes on: then they are evaluated."""
+    def _logits(self) -> Logits:
+        """The scores of the next token."""
+        before = len(self._context.tokens)
+        for done in self._context.decode(self._waiting):
+            if not self.prompted:
+                read = min(before + done, len(self._prompt.tokens))
+                self._listener(Prompting(read, len(self._prompt.tokens), self._prompt.cached))
+        self._waiting.clear()
+        self.prompted = self.prompted or time.perf_counter()
+        return self._context.logits()
+
+    def _take(self, *tokens: int, forced: bool = False) -> None:
+        """Add tokens to the reply and tell the listener."""
         for token in tokens:
             self.data += self._vocab.piece(token) or self._vocab.written(token).encode()
         self.tokens += len(tokens)
         self.forced += len(tokens) if forced else 0
+        self._waiting += tokens
         self._tell(forced)
-        if more and self.tokens < self._room:
-            for _done in self._context.decode(tokens):
-                pass
 
     def _tell(self, forced: bool) -> None:
         """Tell what is new, but for what may be the beginning of a stop text."""
