@@ -45,6 +45,20 @@ def test_without_jumping_forward_every_token_is_sampled(smollm2: LlamaEngine) ->
     assert sampled < without.usage.completion_tokens
 
 
+@pytest.mark.parametrize(
+    ("gbnf", "forced"),
+    [
+        pytest.param(r'root ::= "f(1" (")" | "2)")', "f(1", id="nothing longer begins with the last token"),
+        pytest.param(r'root ::= "x [" ("]" | "1]")', "x", id="a longer token holds the last one"),
+        pytest.param(r'root ::= "f(\"\"" (")" | ",1)")', "f", id="a longer token holds the last two"),
+    ],
+)
+def test_forced_text_ends_where_a_token_of_the_model_may_hold_more(smollm2: LlamaEngine, gbnf: str, forced: str) -> None:
+    events: list[object] = []
+    smollm2.generate(ASK, grammar=Grammar(gbnf), listener=events.append)
+    assert next(e for e in events if isinstance(e, Written)) == Written(forced, forced=True)
+
+
 def test_one_seed_one_text(smollm2: LlamaEngine) -> None:
     sampling = Sampling(temperature=1.0, seed=5, max_tokens=24)
     assert smollm2.generate(ASK, sampling=sampling).text == smollm2.generate(ASK, sampling=sampling).text

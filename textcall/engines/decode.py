@@ -2,8 +2,8 @@
 
 * Check first: the likeliest token is tested alone; only where the grammar refuses it the next candidates are looked at,
   in order. That is the same choice as masking the whole vocabulary, at the price of one test instead of 150,000.
-* Jump forward: text that the grammar leaves no choice about is evaluated as one batch, without sampling. Its last token
-  stays open where a longer token could still follow from the same characters, so that no token of the model is split.
+* Jump forward: text that the grammar leaves no choice about is evaluated as one batch, without sampling. Its last tokens
+  stay open where one longer token could hold them and what follows, so that no token of the model is split.
 * Evaluate late: tokens are evaluated when their scores are needed. So a chosen token goes into one batch with what the
   grammar forces after it, and the end of the prompt with what it forces first; what ends a reply is never evaluated.
 * The beginning of the prompt that never changes is evaluated apart and kept, so that a later process can read it.
@@ -201,9 +201,23 @@ class _Reply:
             following = cursors[-1].step(self._vocab.piece(token))
             assert following is not None, text
             cursors.append(following)
-        if tokens and self._is_open(cursors[-2], self._vocab.piece(tokens[-1])):
-            return tokens[:-1], cursors[-2]
-        return tokens, cursors[-1]
+        closed = self._closed(tokens, cursors)
+        return tokens[:closed], cursors[closed]
+
+    def _closed(self, tokens: Sequence[int], cursors: Sequence[Cursor]) -> int:
+        """How many of the forced tokens stand, whatever follows.
+
+        A token of the model may hold the end of the forced text and more: `":{"` where the text ends in `":` and `{`.
+        cursors: before each token, and after the last.
+        """
+        rest, closed = b"", len(tokens)
+        for at in range(len(tokens) - 1, -1, -1):
+            rest = self._vocab.piece(tokens[at]) + rest
+            if len(rest) >= self._vocab.longest:
+                break
+            if self._is_open(cursors[at], rest):
+                closed = at
+        return closed
 
     def _is_open(self, cursor: Cursor, piece: bytes) -> bool:
         """Whether the grammar takes a longer token that begins with `piece`."""

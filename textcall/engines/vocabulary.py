@@ -94,6 +94,11 @@ class Vocabulary:
         return [_piece(vocab, token) for token in range(self.size)]
 
     @cached_property
+    def longest(self) -> int:
+        """The length of the longest piece, in bytes."""
+        return max(map(len, self.pieces))
+
+    @cached_property
     def _sorted(self) -> list[tuple[bytes, int]]:
         return sorted((piece, token) for token, piece in enumerate(self.pieces) if piece)
 
