@@ -53,7 +53,9 @@ def test_without_jumping_forward_every_token_is_sampled(smollm2: LlamaEngine) ->
         pytest.param(r'root ::= "f(\"\"" (")" | ",1)")', "f", id="a longer token holds the last two"),
     ],
 )
-def test_forced_text_ends_where_a_token_of_the_model_may_hold_more(smollm2: LlamaEngine, gbnf: str, forced: str) -> None:
+def test_forced_text_ends_where_a_token_of_the_model_may_hold_more(
+    smollm2: LlamaEngine, gbnf: str, forced: str
+) -> None:
     events: list[object] = []
     smollm2.generate(ASK, grammar=Grammar(gbnf), listener=events.append)
     assert next(e for e in events if isinstance(e, Written)) == Written(forced, forced=True)

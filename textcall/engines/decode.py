@@ -2,8 +2,8 @@
 
 * Check first: the likeliest token is tested alone; only where the grammar refuses it the next candidates are looked at,
   in order. That is the same choice as masking the whole vocabulary, at the price of one test instead of 150,000.
-* Jump forward: text that the grammar leaves no choice about is evaluated as one batch, without sampling. Its last tokens
-  stay open where one longer token could hold them and what follows, so that no token of the model is split.
+* Jump forward: text that the grammar leaves no choice about is evaluated as one batch, without sampling. Its last
+  tokens stay open where one longer token could hold them and what follows, so that no token of the model is split.
 * Evaluate late: tokens are evaluated when their scores are needed. So a chosen token goes into one batch with what the
   grammar forces after it, and the end of the prompt with what it forces first; what ends a reply is never evaluated.
 * The beginning of the prompt that never changes is evaluated apart and kept, so that a later process can read it.
