@@ -218,8 +218,9 @@ def test_nor_is_one_of_what_people_read(own: Path, command: str) -> None:
 @pytest.mark.parametrize("seconds", [0.15, 0.4, 0.8])
 def test_ctrl_c_while_python_imports(own: Path, seconds: float) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "textcall", "run", "hi"],
+        [sys.executable, "-m", "textcall", "run", "-"],  # waits for its input, however fast the machine is
         cwd=own,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
