@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
 from typing import Any
 
 import pytest
 
-from textcall import Agent, Convention, Message, Run, Shape, TextcallError, tool
-from textcall.agent import RE_ASKS, CallStarted, FedBack, Finished, ResultCame, TurnRead, TurnStarted
+from textcall import Agent, Convention, Message, Run, Shape, TextcallError, Usage, tool
+from textcall.agent import RE_ASKS
 from textcall.block import render_call, render_reply
-from textcall.engines.base import Generation, Sampling
-from textcall.errors import ContextOverflow, EngineError, UsageError
+from textcall.engines.base import Generation, Noticed, Sampling, Written
+from textcall.errors import Cancelled, ContextOverflow, EngineError, UsageError
+from textcall.events import CallRunning, CallStarted, FedBack, Finished, ResultCame, TurnRead, TurnStarted
 from textcall.testing import ScriptedEngine
 
 CONVENTION = Convention(shape=Shape.REPLY)
@@ -101,11 +105,32 @@ def test_max_steps_ends_with_an_answer_turn_without_tools() -> None:
     assert not last.accepts(calls[0])
 
 
-def test_the_same_call_again_is_answered_from_memory_and_ends_the_run() -> None:
+def test_the_same_call_again_and_again_ends_the_run_step_by_step() -> None:
     call = render_call("add", {"a": 1, "b": 2})
-    result, _ = run(call, call, call, answer("3"))
-    assert [m.content for m in result.messages if m.role == "tool"] == ["3"] + ["3 (the same call as before)"] * 2
+    result, engine = run(*[call] * 5, answer("3"))
+    assert [m.content for m in result.messages if m.role == "tool"] == ["3"] + ["3 (the same call as before)"] * 4
     assert (result.finish_reason, result.text) == ("repeated_calls", "3")
+    shown = [[m.content or "" for m in prompt[1:]] for prompt in engine.prompts]
+    made = [sum(text == call for text in texts) for texts in shown]
+    nudged = [sum("Do not make it again" in text for text in texts) for texts in shown]
+    assert made == [0, 1, 2, 3, 1, 2]  # with the third repeat all of them leave the prompt
+    assert nudged == [0, 0, 0, 1, 1, 1]
+    last = engine.grammars[-1]
+    assert last is not None
+    assert not last.accepts(call)
+
+
+def test_a_circle_of_two_calls_ends_too() -> None:
+    calls = [render_call("add", {"a": n % 2, "b": 0}) for n in range(6)]
+    result, _ = run(*calls, answer("enough"))
+    assert (result.finish_reason, result.text, len(result.steps)) == ("repeated_calls", "enough", 7)
+
+
+def test_after_a_nudge_the_model_may_go_on() -> None:
+    call = render_call("add", {"a": 1, "b": 2})
+    result, engine = run(call, call, call, render_call("add", {"a": 3, "b": 4}), answer("3 and 7"))
+    assert (result.finish_reason, result.text) == ("stop", "3 and 7")
+    assert "Do not make it again" in (engine.prompts[3][-1].content or "")
 
 
 def test_a_volatile_tool_may_be_called_again() -> None:
@@ -120,6 +145,298 @@ def test_a_failed_call_may_be_tried_again() -> None:
     call = render_call("fail", {"reason": "x"})
     result, _ = run(call, call, answer("no"))
     assert result.finish_reason == "stop"
+
+
+def test_duplicates_in_one_reply_run_once() -> None:
+    TICKS.clear()
+    calls: list[str] = []
+
+    @tool
+    def look(where: str) -> str:
+        """Look somewhere."""
+        calls.append(where)
+        return f"{where} #{len(calls)}"
+
+    both = "\n".join([render_call("look", {"where": "here"})] * 9 + [render_call("look", {"where": "there"})])
+    result, _ = run(both, answer("seen"), tools=[look], parallel_tool_calls=True)
+    assert calls == ["here", "there"]
+    assert [r.content for r in result.steps[0].results] == ["here #1"] * 9 + ["there #2"]
+    assert len({r.call_id for r in result.steps[0].results}) == 10
+
+
+def test_parallel_safe_calls_of_one_reply_run_beside_one_another() -> None:
+    barrier = threading.Barrier(3, timeout=10)
+
+    @tool(parallel_safe=True)
+    def meet(who: str) -> str:
+        """Wait for the others."""
+        barrier.wait()
+        return who
+
+    reply = "\n".join(render_call("meet", {"who": who}) for who in "abc")
+    events: list[Any] = []
+    engine = ScriptedEngine([reply, answer("met")], obey_grammar=True)
+    result = Agent(engine, [meet], parallel_tool_calls=True).run("Meet", events.append)
+    assert [r.content for r in result.steps[0].results] == ["a", "b", "c"]
+    named = [type(event).__name__ for event in events if isinstance(event, CallStarted | ResultCame)]
+    assert named == ["CallStarted"] * 3 + ["ResultCame"] * 3
+
+
+def test_other_calls_wait_for_one_another() -> None:
+    running: list[str] = []
+
+    @tool
+    def alone(who: str) -> str:
+        """Must be alone."""
+        running.append(who)
+        assert running == [who]
+        time.sleep(0.02)
+        running.remove(who)
+        return who
+
+    reply = "\n".join(render_call("alone", {"who": who}) for who in "abc")
+    result, _ = run(reply, answer("done"), tools=[alone], parallel_tool_calls=True)
+    assert [r.content for r in result.steps[0].results] == ["a", "b", "c"]
+
+
+def test_a_listener_can_cancel_while_a_tool_runs() -> None:
+    stop = threading.Event()
+
+    @tool
+    def hang() -> str:
+        """Never ends by itself."""
+        stop.wait(20)
+        return "late"
+
+    def cancel(event: Any) -> None:
+        if isinstance(event, CallRunning):
+            raise Cancelled("the client is gone")
+
+    with pytest.raises(Cancelled):
+        Agent(ScriptedEngine([render_call("hang", {})]), [hang]).run("Go", cancel)
+    stop.set()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(4)])
+def test_what_ends_a_program_ends_the_run(error: BaseException) -> None:
+    @tool
+    def leave() -> str:
+        """Ends the program."""
+        raise error
+
+    with pytest.raises(type(error)):
+        run(render_call("leave", {}), answer("x"), tools=[leave])
+
+
+def test_max_calls_leaves_the_rest_with_a_result_each() -> None:
+    reply = "\n".join(render_call("add", {"a": n, "b": 0}) for n in range(4))
+    result, engine = run(reply, answer("0 and 1"), max_calls=2, parallel_tool_calls=True)
+    assert (result.finish_reason, result.text) == ("max_calls", "0 and 1")
+    assert [(r.content[:12], r.error) for r in result.steps[0].results] == [
+        ("0", ""),
+        ("1", ""),
+        ('{"error":"ad', "not_run"),
+        ('{"error":"ad', "not_run"),
+    ]
+    assert engine.grammars[-1] is not None
+    assert not engine.grammars[-1].accepts(reply)
+
+
+def test_max_calls_that_suffice_are_no_limit() -> None:
+    result, _ = run(render_call("add", {"a": 1, "b": 2}), answer("3"), max_calls=1)
+    assert result.finish_reason == "stop"
+
+
+def test_max_tokens_is_what_the_whole_run_may_write() -> None:
+    @tool
+    def tell(what: str) -> str:
+        """Tell something."""
+        return what
+
+    long = render_call("tell", {"what": "word " * 20})
+    result, engine = run(long, answer("in short"), tools=[tell], max_tokens=15)
+    assert (result.finish_reason, result.text) == ("max_tokens", "in short")
+    assert [s.max_tokens for s in engine.samplings] == [15, 256]
+
+
+def test_an_answer_that_is_cut_by_the_runs_tokens_says_which_limit() -> None:
+    cut = Generation(answer("one two three four")[:-10], "length", Usage(5, 10))
+    result, _ = run(cut, max_tokens=10)
+    assert result.finish_reason == "max_tokens"
+    assert result.text.startswith("one two")
+
+
+class Slow(ScriptedEngine):
+    """Takes its time: so many seconds for every word that it writes."""
+
+    def __init__(self, *args: Any, seconds: float, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.seconds = seconds
+
+    def generate(self, *args: Any, **options: Any) -> Generation:
+        listener = options["listener"]
+
+        def words(event: Any) -> None:
+            if not isinstance(event, Written):
+                listener(event)
+                return
+            for word in event.text.split(" "):
+                time.sleep(self.seconds)
+                listener(Written(f"{word} "))
+
+        return super().generate(*args, **{**options, "listener": words})
+
+
+def test_max_seconds_cuts_a_reply_on_its_way_and_asks_for_an_answer() -> None:
+    call = render_call("fail", {"reason": "word " * 200})
+    engine = Slow([call, answer("As far as I got.")], seconds=0.01)
+    result = Agent(engine, [fail], max_seconds=0.3).run("Go")
+    assert (result.finish_reason, result.text.strip()) == ("max_seconds", "As far as I got.")
+    first = result.steps[0].completion
+    assert (first.finish_reason, first.calls) == ("length", ())
+    assert 0 < first.usage.completion_tokens < 200
+    assert first.usage.prompt_tokens > 20
+    assert engine.samplings[-1].max_tokens == 256
+
+
+def test_an_answer_that_the_clock_cuts_is_the_answer_so_far() -> None:
+    engine = Slow([answer("word " * 200)], seconds=0.01)
+    result = Agent(engine, [add], max_seconds=0.3).run("Go")
+    assert result.finish_reason == "max_seconds"
+    assert result.text.startswith("word word")
+    assert len(result.text) < 900
+
+
+def test_max_seconds_holds_for_tools_too() -> None:
+    stop = threading.Event()
+
+    @tool
+    def hang() -> str:
+        """Hangs."""
+        stop.wait(20)
+        return "late"
+
+    two = "\n".join([render_call("hang", {}), render_call("add", {"a": 1, "b": 2})])
+    result, _ = run(two, answer("It took too long."), tools=[hang, add], max_seconds=0.3, parallel_tool_calls=True)
+    stop.set()
+    assert [r.error for r in result.steps[0].results] == ["timeout", "not_run"]
+    assert (result.finish_reason, result.text) == ("max_seconds", "It took too long.")
+    assert result.seconds < 5
+
+
+def test_a_dangerous_tool_asks_and_its_refusal_is_a_result() -> None:
+    ran: list[str] = []
+    answers = ["no", "once", "never"]
+
+    @tool(dangerous=True)
+    def delete(path: str) -> str:
+        """Delete a file."""
+        ran.append(path)
+        return "gone"
+
+    calls = [render_call("delete", {"path": path}) for path in "abcd"]
+    result, _ = run(*calls, answer("b is gone"), tools=[delete], approve=lambda _call, _tool: answers.pop(0))
+    assert ran == ["b"]
+    assert [r.error for step in result.steps for r in step.results] == ["refused", "", "refused", "refused"]
+    assert result.finish_reason == "stop"
+
+
+def test_without_anybody_to_ask_a_dangerous_tool_does_not_run() -> None:
+    @tool(dangerous=True)
+    def delete(path: str) -> str:
+        """Delete a file."""
+        raise AssertionError(path)
+
+    result, _ = run(render_call("delete", {"path": "a"}), answer("I may not."), tools=[delete])
+    (refusal,) = result.steps[0].results
+    assert (refusal.error, "approval" in refusal.content) == ("refused", True)
+
+
+@pytest.mark.parametrize(
+    ("choice", "modes"),
+    [
+        ("auto", ["auto", "auto", "auto"]),
+        ("none", ["none", "none", "none"]),
+        ("required", ["required", "auto", "auto"]),
+        ("add", ["add", "auto", "auto"]),
+        (["add", "fail"], ["add", "fail", "fail"]),
+        (["required", "required", "none"], ["required", "required", "none"]),
+        (["auto"], ["auto", "auto", "auto"]),
+        ([{"type": "function", "function": {"name": "add"}}, "auto"], ["add", "auto", "auto"]),
+    ],
+)
+def test_tool_choice_step_by_step(choice: Any, modes: list[str]) -> None:
+    events: list[Any] = []
+    replies = [render_call("add", {"a": 1, "b": 2}), render_call("fail", {"reason": "x"}), answer("3")]
+    options = {"tool_choice": choice, "constrained": False, "max_steps": 3}
+    with contextlib.suppress(EngineError):  # "none" refuses the calls and asks again: the script runs out
+        Agent(ScriptedEngine(replies), [add, fail], **options).run("1 + 2?", events.append)
+    chosen = [event.choice.name or event.choice.mode for event in events if isinstance(event, TurnStarted)]
+    assert chosen[:3] == modes
+
+
+def test_tool_choice_of_one_run() -> None:
+    engine = ScriptedEngine([answer("x"), answer("y")], obey_grammar=True)
+    agent = Agent(engine, [add, fail])
+    agent.run("1", tool_choice="none")
+    agent.run("2")
+    first, second = engine.grammars
+    assert first is not None
+    assert second is not None
+    call = render_call("add", {"a": 1, "b": 2})
+    assert (first.accepts(call), second.accepts(call)) == (False, True)
+
+
+@pytest.mark.parametrize("choice", [[], ["auto", "sub"], 5])
+def test_wrong_tool_choices(choice: Any) -> None:
+    with pytest.raises(UsageError, match="tool_choice"):
+        run(tool_choice=choice)
+
+
+ENDLESS = "I do not know. " * 100
+
+
+def test_an_endless_repetition_is_cut_and_goes_back_once() -> None:
+    engine = Slow([answer(ENDLESS), answer("3")], seconds=0)
+    result = Agent(engine, [add]).run("1 + 2?")
+    assert (result.text, result.finish_reason) == ("3", "stop")
+    first = result.steps[0].completion
+    assert [p.kind for p in first.problems if p.kind != "truncated"] == ["repetition"]
+    assert len(first.text) < 1300
+    assert "again and again" in (engine.prompts[1][-1].content or "")
+    assert all((m.content or "").count("do not know") <= 2 for m in engine.prompts[1])
+
+
+def test_a_model_that_repeats_itself_again_answers_with_what_stands_before() -> None:
+    engine = Slow([answer(ENDLESS), answer("Well. " + ENDLESS)], seconds=0)
+    result = Agent(engine, [add]).run("1 + 2?")
+    assert result.finish_reason == "repetition"
+    assert result.text.strip() == "Well. I do not know."
+
+
+def test_a_call_in_an_endless_repetition_is_not_run() -> None:
+    @tool
+    def save(text: str) -> str:
+        """Save a text."""
+        raise AssertionError(text)
+
+    engine = Slow([render_call("save", {"text": ENDLESS}), answer("No.")], seconds=0)
+    assert Agent(engine, [save]).run("Save").text.strip() == "No."
+
+
+def test_of_many_tools_those_are_shown_that_the_question_is_about() -> None:
+    events: list[Any] = []
+    engine = ScriptedEngine([answer("3")])
+    Agent(engine, [fail, add, tick], tool_limit=1).run("Add 1 and 2, two numbers", events.append)
+    system = engine.prompts[0][0].content or ""
+    assert ("add(" in system, "fail(" in system, "tick(" in system) == (True, False, False)
+    assert [e.text for e in events if isinstance(e, Noticed)] == ["of 3 tools the model is shown 1: add"]
+
+
+def test_a_named_tool_is_shown_whatever_the_question_is_about() -> None:
+    engine = ScriptedEngine([render_call("tick", {}), answer("1")], obey_grammar=True)
+    result = Agent(engine, [fail, add, tick], tool_limit=1, tool_choice="tick").run("Add numbers")
+    assert result.steps[0].results[0].ok
 
 
 BAD_REPLIES = [

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -21,9 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, computed_field
 
-from textcall.dispatch import LIMIT, MESSAGE_LIMIT, cut, dispatch
-from textcall.errors import ToolsError
+from textcall.dispatch import dispatch, start
+from textcall.errors import Cancelled, ToolsError
 from textcall.messages import ToolCall, ToolResult
+from textcall.result_text import LIMIT, MESSAGE_LIMIT, cut, cut_to_tokens
 from textcall.tools import Tool, Toolset, tool
 
 
@@ -71,11 +73,12 @@ VALUES: list[tuple[Any, str]] = [
     (Point(x=1), '{"x":1,"y":0.5}'),
     (Pair(1, Colour.RED), '{"a":1,"b":"red"}'),
     ([Colour.RED], '["red"]'),
-    (date(2026, 3, 4), '"2026-03-04"'),
-    (datetime(2026, 3, 4, 5, 6, 7), '"2026-03-04T05:06:07"'),
-    (timedelta(hours=1), '"PT1H"'),
-    (Decimal("1.10"), '"1.10"'),
-    (PurePosixPath("a/b"), '"a/b"'),
+    (date(2026, 3, 4), "2026-03-04"),
+    ({"at": datetime(2026, 3, 4, 5, 6, 7)}, '{"at":"2026-03-04T05:06:07"}'),
+    (timedelta(hours=1), "PT1H"),
+    (Decimal("1.10"), "1.10"),
+    (PurePosixPath("a/b"), "a/b"),
+    ([ValueError("a text of its own")], '["a text of its own"]'),
     (np.int64(4), "4"),
     ({"mean": np.float32(1.5), "all": np.array([[1, 2]])}, '{"mean":1.5,"all":[[1,2]]}'),
     ("a\ud800b", "a?b"),
@@ -116,7 +119,6 @@ NO_JSON: list[tuple[Any, str]] = [
     ({"a": b"\xff"}, "utf-8"),
     ({"a": [b"ok"]}, "decode them"),
     (object(), "no JSON for object"),
-    ([ValueError("x")], "no JSON for ValueError"),
     (int, "no JSON for type"),
     (np.int64, "no JSON for type"),
     (endless(), "return a list"),
@@ -153,8 +155,7 @@ EXCEPTIONS: list[tuple[BaseException, str]] = [
     (KeyError("k"), "KeyError: 'k'"),
     (ValueError("\ud800 下"), "ValueError: ? 下"),
     (Mute(), "Mute"),
-    (KeyboardInterrupt(), "KeyboardInterrupt"),
-    (SystemExit(3), "SystemExit: 3"),
+    (BaseExceptionGroup("two", [ValueError("x")]), "ExceptionGroup: two (1 sub-exception)"),
     (StopIteration(1), "StopIteration: 1"),
     (MemoryError(), "MemoryError"),
     (asyncio.CancelledError(), "CancelledError"),
@@ -170,6 +171,75 @@ def test_what_a_tool_raises_is_its_result(error: BaseException, said: str) -> No
     result = run(fail, timeout=5)
     assert (result.error, error_of(result)) == ("exception", said)
     assert time.perf_counter() - started < 2
+
+
+ENDS_THE_PROGRAM: list[tuple[BaseException, type[BaseException]]] = [
+    (KeyboardInterrupt(), KeyboardInterrupt),
+    (SystemExit(3), SystemExit),
+    (BaseExceptionGroup("both", [ValueError(), KeyboardInterrupt()]), KeyboardInterrupt),
+    (BaseExceptionGroup("deep", [BaseExceptionGroup("in", [SystemExit(1)])]), KeyboardInterrupt),
+]
+
+
+@pytest.mark.parametrize(("error", "raised"), ENDS_THE_PROGRAM, ids=repr)
+def test_what_ends_a_program_is_no_result(error: BaseException, raised: type[BaseException]) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(raised):
+        run(fail, timeout=5)
+
+
+def test_the_traceback_is_for_the_trace_alone() -> None:
+    def fail() -> None:
+        raise ValueError("deep inside")
+
+    result = run(fail)
+    assert "in fail" in result.traceback
+    assert "Traceback" not in result.content
+    assert run(lambda: 1).traceback == ""
+
+
+def test_calls_that_are_started_together_run_beside_one_another() -> None:
+    barrier = threading.Barrier(3, timeout=10)
+
+    def meet(name: str) -> str:
+        barrier.wait()
+        return name
+
+    tools = Toolset([Tool(name="meet", function=meet)])
+    running = [start(ToolCall(name, "meet", {"name": name}), tools) for name in "abc"]
+    assert [r.result().content for r in running] == ["a", "b", "c"]
+
+
+def test_whoever_waits_is_told_and_may_give_up() -> None:
+    stop = threading.Event()
+    told: list[float] = []
+
+    def give_up(seconds: float) -> None:
+        told.append(seconds)
+        if len(told) == 2:
+            raise Cancelled("enough")
+
+    running = start(ToolCall("1", "t", {}), Toolset([Tool(name="t", function=stop.wait)]))
+    with pytest.raises(Cancelled):
+        running.result(give_up)
+    stop.set()
+    assert 0 < told[0] < told[1] < 5
+
+
+@pytest.mark.parametrize("tokens", [60, 100, 1000, 4999])
+def test_a_result_is_cut_to_tokens(tokens: int) -> None:
+    text = cut_to_tokens("a" + "x" * 5000 + "z", tokens, len)
+    assert len(text) <= tokens
+    missing = re.search(r"… (\d+) characters left out …", text)
+    assert missing is not None
+    assert int(missing[1]) == 5002 - len(text.replace(missing[0], "").replace("\n", ""))
+    assert (text[0], text[-1]) == ("a", "z")
+
+
+def test_what_fits_is_not_cut() -> None:
+    assert cut_to_tokens("x" * 5000, 5000, len) == "x" * 5000
 
 
 @given(st.text(st.characters(codec=None)))

@@ -19,10 +19,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from textcall.agent import Agent, Run
+    from textcall.agent import Agent
     from textcall.block import Convention, Shape
     from textcall.engines.base import Sampling
     from textcall.errors import TextcallError
+    from textcall.events import Run
     from textcall.messages import Message, Problem, ToolCall, ToolResult, Usage
     from textcall.tools import Tool, Toolset, tool
 
@@ -46,7 +47,8 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "agent": ("Agent", "Run"),
+    "agent": ("Agent",),
+    "events": ("Run",),
     "block": ("Convention", "Shape"),
     "engines.base": ("Sampling",),
     "errors": ("TextcallError",),

@@ -72,6 +72,7 @@ class ToolResult:
     """What came back of one call. content: the text that goes to the model. seconds: how long the tool ran.
 
     error: "" where the tool ran, else the kind of failure (`exception`, `timeout`, `unknown_tool`, `refused`, …).
+    traceback: of an exception, for a person; the model does not see it.
     """
 
     call_id: str
@@ -79,6 +80,7 @@ class ToolResult:
     content: str
     error: str = ""
     seconds: float = 0.0
+    traceback: str = ""
 
     @property
     def ok(self) -> bool:
@@ -184,6 +186,7 @@ class Completion:
     text: the raw reply, as generated (bytes that are no UTF-8 replaced). content: what is meant for the user (None
     where there is none).
     finish_reason: tool_calls where `calls` is not empty, length where the reply was cut, else stop.
+    answer_probability: what the model gave the answer where it chose between an answer and a call, None elsewhere.
     """
 
     text: str
@@ -194,6 +197,7 @@ class Completion:
     finish_reason: FinishReason
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
+    answer_probability: float | None = None
 
     @property
     def message(self) -> Message:

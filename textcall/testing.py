@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from textcall.engines.base import Decision, Generation, Listener, Prompting, Sampling, Written, silent
-from textcall.errors import EngineError
+from textcall.engines.base import Decision, Generation, Listener, Prompting, Rendered, Sampling, Written, silent
+from textcall.errors import ContextOverflow, EngineError
 from textcall.grammar import Grammar
 from textcall.messages import Message, Usage
 
@@ -20,13 +20,17 @@ class ScriptedEngine:
 
     replies: texts, whole `Generation` values, or exceptions to raise, one a turn; EngineError when they run out.
     obey_grammar: a text that the grammar of its turn refuses is an AssertionError, so that a test cannot script what
-    a real engine could not write. prompts, grammars: what each turn was given.
+    a real engine could not write. n_ctx: how many words prompt and reply may have together. prompts, grammars: what
+    each turn was given.
     """
 
     name = "scripted"
 
-    def __init__(self, replies: Iterable[str | Generation | Exception], *, obey_grammar: bool = False) -> None:
+    def __init__(
+        self, replies: Iterable[str | Generation | Exception], *, obey_grammar: bool = False, n_ctx: int = 1_000_000
+    ) -> None:
         self._replies = list(replies)
+        self.n_ctx = n_ctx
         self._obey = obey_grammar
         self.prompts: list[tuple[Message, ...]] = []
         self.grammars: list[Grammar | None] = []
@@ -50,7 +54,10 @@ class ScriptedEngine:
         reply = self._replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
-        size = sum(self.count_tokens(m.content or "") for m in messages)
+        size = self.count_prompt(messages)
+        if size >= self.n_ctx:
+            raise ContextOverflow(f"the prompt has {size} words, the context holds {self.n_ctx}")
+        listener(Rendered("\n".join(f"{m.role}: {m.content}" for m in messages), size))
         listener(Prompting(size, size, 0))
         if isinstance(reply, str):
             reply = Generation(reply, "stop", Usage(size, self.count_tokens(reply)))
@@ -62,3 +69,7 @@ class ScriptedEngine:
     def count_tokens(self, text: str) -> int:
         """The number of words."""
         return len(text.split())
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """The number of words of all messages."""
+        return sum(self.count_tokens(m.content or "") for m in messages)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any
 
-from textcall.agent import CallStarted, FedBack, Finished, ResultCame, RunEvent, TurnRead, TurnStarted
 from textcall.engines.base import Noticed
+from textcall.events import CallStarted, FedBack, Finished, ResultCame, RunEvent, TurnRead, TurnStarted
 from textcall.messages import Completion, Message, Problem, ToolCall, ToolResult
 
 

@@ -10,12 +10,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from textcall.block import NAME_OPENING, Convention, Shape
-from textcall.engines.base import Decision, Engine, Listener, Sampling, silent
+from textcall.engines.base import (
+    Decision,
+    Engine,
+    EngineEvent,
+    Generation,
+    Listener,
+    Prompting,
+    Sampling,
+    Written,
+    silent,
+)
 from textcall.grammar.calls import ReplyGrammar, reply_grammar
-from textcall.messages import Completion, FinishReason, Message, Problem, ToolCall
+from textcall.messages import Completion, FinishReason, Message, Problem, ToolCall, Usage
 from textcall.parsing import parse
 from textcall.prompting.render import FEEDBACK, conversation, system_prompt
+from textcall.repetition import endless
 from textcall.tools import ToolChoice, Toolset
+
+REPETITION = "repetition"  # the kind of problem
+_LOOK = 64  # characters between two looks at whether a reply repeats itself
+
+
+class Cut(Exception):
+    """For listeners to raise: the reply ends here, and what was written so far is read as a cut reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +84,29 @@ def take_turn(
 ) -> Completion:
     """Let `engine` write one reply to `messages` and read it.
 
-    Raises EngineError and ContextOverflow; what is wrong with the reply itself is in `Completion.problems`.
+    A reply that repeats itself without end is cut there, and so is one whose listener raises `Cut`. Raises EngineError
+    and ContextOverflow; what is wrong with the reply itself is in `Completion.problems`.
     """
     started = time.perf_counter()
     rules = grammar_of(setup, choice)
-    generation = engine.generate(
-        prompt(messages, setup),
-        grammar=rules.automaton() if rules else None,
-        sampling=setup.sampling,
-        decision=decision_of(messages, setup, choice),
-        listener=listener,
-    )
+    heard = _Heard(listener)
+    try:
+        generation = engine.generate(
+            prompt(messages, setup),
+            grammar=rules.automaton() if rules else None,
+            sampling=setup.sampling,
+            decision=decision_of(messages, setup, choice),
+            listener=heard,
+        )
+    except Cut:
+        generation = heard.so_far(engine)
     convention = setup.convention.beside(setup.tools.names)
-    parsed = parse(generation.text, tuple(setup.tools), finish_reason=generation.finish_reason, convention=convention)
+    text = generation.text if heard.repeats_from is None else generation.text[: heard.repeats_from]
+    parsed = parse(text, tuple(setup.tools), finish_reason=generation.finish_reason, convention=convention)
     calls, against = _held(parsed.calls, choice)
     finish_reason: FinishReason = "tool_calls" if calls else generation.finish_reason
+    if heard.repeats_from is not None:
+        against = (*against, Problem(REPETITION, "Your reply repeated the same text again and again.", "", None))
     return Completion(
         text=generation.text,
         content=_before_stop(parsed.content, setup.sampling.stop),
@@ -90,7 +116,36 @@ def take_turn(
         finish_reason=finish_reason,
         usage=replace(generation.usage, tool_tokens=tool_tokens(engine, setup)),
         seconds=time.perf_counter() - started,
+        answer_probability=generation.answer_probability,
     )
+
+
+class _Heard:
+    """Listens to a reply: what was written so far, and whether it repeats itself (then from where it is cut)."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._prompting = Prompting(0, 0, 0)
+        self._text = ""
+        self._looked = 0
+        self.repeats_from: int | None = None
+
+    def __call__(self, event: EngineEvent) -> None:
+        self._listener(event)
+        if isinstance(event, Prompting):
+            self._prompting = event
+        elif isinstance(event, Written):
+            self._text += event.text
+            if len(self._text) >= self._looked + _LOOK:
+                self._looked = len(self._text)
+                self.repeats_from = endless(self._text)
+                if self.repeats_from is not None:
+                    raise Cut
+
+    def so_far(self, engine: Engine) -> Generation:
+        """What was written, as a cut reply."""
+        usage = Usage(self._prompting.total, engine.count_tokens(self._text), cached_tokens=self._prompting.cached)
+        return Generation(self._text, "length", usage)
 
 
 def _before_stop(content: str | None, stops: Sequence[str]) -> str | None:

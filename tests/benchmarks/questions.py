@@ -18,11 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from textcall.agent import Agent, Run
+from textcall.agent import Agent
 from textcall.block import Convention, Shape
 from textcall.catalogue import convention_for
 from textcall.engines.llama import LlamaEngine
 from textcall.errors import TextcallError
+from textcall.events import Run
 from textcall.resolve import resolve_model
 from textcall.toolbox import BUILTIN
 

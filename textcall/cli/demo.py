@@ -16,7 +16,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from textcall.agent import Agent, CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
+from textcall.agent import Agent
 from textcall.catalogue import CATALOGUE
 from textcall.cli.options import ContextOption, ModelOption, NoCacheOption
 from textcall.cli.run import load_engine
@@ -33,6 +33,7 @@ from textcall.cli.show import (
     visible,
 )
 from textcall.engines.base import Loading, Noticed, Prompting, Sampling, Written
+from textcall.events import CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
 from textcall.messages import Completion, Message
 from textcall.toolbox import BUILTIN
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 from rich.text import Text
 
-from textcall.agent import Agent, RunEvent, RunListener
+from textcall.agent import Agent
 from textcall.cli.options import (
     ChoiceOption,
     ContextOption,
@@ -24,6 +24,7 @@ from textcall.cli.options import (
 from textcall.cli.show import ENDINGS, RunView, Terminal, terminal, visible
 from textcall.engines.base import Sampling
 from textcall.errors import UsageError
+from textcall.events import RunEvent, RunListener
 from textcall.messages import compact_json
 from textcall.resolve import cache_folder, resolve_model
 from textcall.tools import ToolChoice

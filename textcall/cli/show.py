@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from textcall.agent import CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
 from textcall.engines.base import Loading, Noticed, Prompting, Written
+from textcall.events import CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
 from textcall.messages import Completion, ToolCall, ToolResult, Usage, compact_json
 from textcall.resolve import ResolvedModel
 

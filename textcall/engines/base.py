@@ -62,6 +62,14 @@ class Loading:
 
 
 @dataclass(frozen=True, slots=True)
+class Rendered:
+    """The prompt as the model gets it, the template's control tokens written out. tokens: how many it has."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Prompting:
     """The prompt is being evaluated. done, total: tokens, of which `cached` were in the context already."""
 
@@ -72,10 +80,14 @@ class Prompting:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Text of the reply. forced: whether the grammar gave it, without sampling."""
+    """Text of the reply. forced: whether the grammar gave it, without sampling.
+
+    overruled: the text of the token that the model found likeliest there, where the grammar refused it.
+    """
 
     text: str
     forced: bool = False
+    overruled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ class Noticed:
     text: str
 
 
-EngineEvent: TypeAlias = Loading | Prompting | Written | Noticed
+EngineEvent: TypeAlias = Loading | Rendered | Prompting | Written | Noticed
 # Called between tokens and between pieces of the prompt. What it raises (KeyboardInterrupt, Cancelled) ends the
 # generation there and reaches the caller; the engine stays usable.
 Listener: TypeAlias = Callable[[EngineEvent], None]
@@ -119,6 +131,11 @@ class Engine(Protocol):
         """What a person calls the model."""
         ...
 
+    @property
+    def n_ctx(self) -> int:
+        """How many tokens prompt and reply may have together."""
+        ...
+
     def generate(
         self,
         messages: Sequence[Message],
@@ -136,4 +153,8 @@ class Engine(Protocol):
 
     def count_tokens(self, text: str) -> int:
         """The number of tokens of `text`, without begin and end marks."""
+        ...
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """The number of tokens of the prompt that `messages` become, template and all."""
         ...

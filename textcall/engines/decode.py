@@ -183,11 +183,11 @@ class _Reply:
                     break
             if self.tokens >= self._room:
                 return False
-            token, following = self._choose(cursor)
+            token, following, overruled = self._choose(cursor)
             if following is None:
                 return self._vocab.is_end(token)
             cursor = following
-            self._take(token)
+            self._take(token, overruled=overruled)
         return cursor.is_final
 
     def _jump(self, cursor: Cursor) -> tuple[list[int], Cursor]:
@@ -224,8 +224,11 @@ class _Reply:
         longer = list(islice(self._vocab.longer(piece), _MANY))
         return len(longer) == _MANY or any(cursor.step(other) is not None for other, _token in longer)
 
-    def _choose(self, cursor: Cursor) -> tuple[int, Cursor | None]:
-        """A token that the grammar takes, and the cursor after it (None: the reply ends)."""
+    def _choose(self, cursor: Cursor) -> tuple[int, Cursor | None, str]:
+        """A token that the grammar takes, the cursor after it (None: the reply ends), and what it was taken instead of.
+
+        The latter is the likeliest token's text where the grammar refuses it, else "".
+        """
         steps: dict[int, Cursor | None] = {}
 
         def allows(token: int) -> bool:
@@ -242,7 +245,9 @@ class _Reply:
         token = self._chooser.allowed(logits, test, first_bytes)
         if token is None:
             raise RuntimeError(f"no token fits the grammar after {bytes(self.data)!r}")  # a fault of textcall
-        return token, steps.get(token)
+        likeliest = int(logits.argmax())
+        overruled = "" if token == likeliest or allows(likeliest) else self._vocab.written(likeliest)
+        return token, steps.get(token), overruled
 
     def _decide(self, decision: Decision, cursor: Cursor, allowed: list[int]) -> Callable[[int], bool]:
         """Leave only the tokens that answer, or only those that call, whichever the threshold says."""
@@ -265,21 +270,21 @@ class _Reply:
         self.prompted = self.prompted or time.perf_counter()
         return self._context.logits()
 
-    def _take(self, *tokens: int, forced: bool = False) -> None:
+    def _take(self, *tokens: int, forced: bool = False, overruled: str = "") -> None:
         """Add tokens to the reply and tell the listener."""
         for token in tokens:
             self.data += self._vocab.piece(token) or self._vocab.written(token).encode()
         self.tokens += len(tokens)
         self.forced += len(tokens) if forced else 0
         self._waiting += tokens
-        self._tell(forced)
+        self._tell(forced, overruled)
 
-    def _tell(self, forced: bool) -> None:
+    def _tell(self, forced: bool, overruled: str = "") -> None:
         """Tell what is new, but for what may be the beginning of a stop text."""
         end = len(self.data) - _begun(self.data[self._begin :], self._stops)
         text = self.data[:end].decode("utf-8", errors="ignore")
         if len(text) > self._told:
-            self._listener(Written(text[self._told :], forced))
+            self._listener(Written(text[self._told :], forced, overruled))
             self._told = len(text)
 
     def tell_rest(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from textcall.engines.base import Decision, Generation, Listener, Loading, Sampling, silent
+from textcall.engines.base import Decision, Generation, Listener, Loading, Rendered, Sampling, silent
 from textcall.engines.context import Context
 from textcall.engines.decode import THINK_OPEN, Plan, generate
 from textcall.engines.snapshot import Snapshots
@@ -57,6 +57,11 @@ class LlamaEngine:
         return self.path.stem
 
     @property
+    def n_ctx(self) -> int:
+        """How many tokens prompt and reply may have together."""
+        return self.context.n_ctx
+
+    @property
     def description(self) -> str:
         """Architecture, size and quantisation."""
         return self.context.description()
@@ -68,6 +73,10 @@ class LlamaEngine:
     def count_tokens(self, text: str) -> int:
         """The number of tokens of `text`, without begin and end marks."""
         return len(self.context.vocab.tokenize(text))
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """The number of tokens of the prompt that `messages` become, template and all."""
+        return len(self.tokenize(messages))
 
     def tokenize(self, messages: Sequence[Message]) -> list[int]:
         """The prompt's tokens: template text with control tokens, content without."""
@@ -100,8 +109,10 @@ class LlamaEngine:
             prefix=self._prefix(messages, rendered),
             snapshots=self._snapshots,
         )
+        tokens = self._tokens(rendered)
+        listener(Rendered("".join(fragment.text for fragment in rendered), len(tokens)))
         with self.context.lock:
-            return generate(self.context, self._tokens(rendered), plan, listener)
+            return generate(self.context, tokens, plan, listener)
 
     def _prefix(self, messages: Sequence[Message], rendered: Sequence[Fragment]) -> int:
         """How many tokens the system message has, with the template's text around it: they are in every prompt.

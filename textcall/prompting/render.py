@@ -90,6 +90,13 @@ def feedback(problems: Sequence[Problem], *, beside_calls: bool = False) -> Mess
     return Message("user", text, name=FEEDBACK)
 
 
+def nudge(calls: Sequence[ToolCall]) -> Message:
+    """What the model is told where it makes the same calls again."""
+    made = " and ".join(dict.fromkeys(render_call(call.name, call.arguments) for call in calls))
+    text = f"You have made this call before, and its result stays the same: {made}\nDo not make it again."
+    return Message("user", text, name=FEEDBACK)
+
+
 def _result(message: Message) -> str:
     return f"Result of {message.name or message.tool_call_id}: {message.content or ''}"
 
