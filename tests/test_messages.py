@@ -57,6 +57,38 @@ def test_other_shapes_are_refused(wire: dict[str, Any]) -> None:
         Message.from_wire(wire)
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, None),
+        ("a", "a"),
+        ([], ""),
+        ([{"type": "text", "text": "a"}], "a"),
+        ([{"type": "text", "text": "a\n"}, {"type": "text", "text": "b"}], "a\n\nb"),
+    ],
+)
+def test_content_may_be_a_list_of_text_parts(content: Any, text: str | None) -> None:
+    assert Message.from_wire({"role": "user", "content": content}) == Message("user", text)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}], "'image_url'"),
+        ([{"type": "input_audio"}], "'input_audio'"),
+        ([{"type": "text"}], "'text' has no text"),
+        ([{"type": "text", "text": 5}], "'text' has no text"),
+        (["a"], "no object"),
+        ([{"text": "a"}], "no object with a type"),
+        ({"type": "text", "text": "a"}, "neither a text nor a list"),
+        (5, "neither a text nor a list"),
+    ],
+)
+def test_other_content_is_refused_by_name(content: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Message.from_wire({"role": "user", "content": content})
+
+
 def test_usage_adds_up() -> None:
     total = Usage(10, 5, 1, 2, 3, 4) + Usage(1, 1, 1, 1, 1, 1)
     assert total == Usage(11, 6, 2, 3, 4, 5)

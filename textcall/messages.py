@@ -165,18 +165,38 @@ class Message:
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Message:
-        """The inverse of `to_wire`. Raises KeyError or ValueError where the shape is another."""
+        """The inverse of `to_wire`; content may also be a list of text parts, which are joined by a line break.
+
+        Raises KeyError or ValueError where the shape is another.
+        """
         if wire["role"] not in ("system", "user", "assistant", "tool"):
             raise ValueError(f"unknown role {wire['role']!r}")
-        if not isinstance(wire.get("content"), str | None):
-            raise ValueError("the content is no text")
         return cls(
             role=wire["role"],
-            content=wire.get("content"),
+            content=_content(wire.get("content")),
             tool_calls=tuple(ToolCall.from_wire(call) for call in wire.get("tool_calls") or ()),
             tool_call_id=wire.get("tool_call_id"),
             name=wire.get("name"),
         )
+
+
+def _content(wire: Any) -> str | None:
+    if isinstance(wire, str | None):
+        return wire
+    if not isinstance(wire, list):
+        raise ValueError("the content is neither a text nor a list of parts")
+    return "\n".join(_part(part) for part in wire)
+
+
+def _part(wire: Any) -> str:
+    kind = wire.get("type") if isinstance(wire, Mapping) else None
+    if not isinstance(wire, Mapping) or kind is None:
+        raise ValueError("a content part is no object with a type")
+    if kind != "text":
+        raise ValueError(f"content parts of type {kind!r} cannot be read: only text")
+    if not isinstance(wire.get("text"), str):
+        raise ValueError("a content part of type 'text' has no text")
+    return str(wire["text"])
 
 
 @dataclass(frozen=True, slots=True)

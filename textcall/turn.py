@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from textcall.block import NAME_OPENING, Convention, Shape
 from textcall.engines.base import (
@@ -53,11 +54,14 @@ class Setup:
 
 
 def prompt(messages: Sequence[Message], setup: Setup) -> list[Message]:
-    """The messages of text that the engine is given: the system prompt with the tools, then the conversation."""
-    own = "\n\n".join(m.content for m in messages if m.role == "system" and m.content)
-    system = "\n\n".join(text for text in (setup.system, own) if text) or None
+    """The messages of text that the engine is given: the system prompt with the tools, then the conversation.
+
+    System messages in front belong to the system prompt; later ones stay where they are, as text of a user message.
+    """
+    leading = list(takewhile(lambda message: message.role == "system", messages))
+    system = "\n\n".join(text for text in (setup.system, *(m.content for m in leading)) if text) or None
     written = system_prompt(setup.tools, setup.convention, system)
-    rest = conversation([m for m in messages if m.role != "system"], setup.tools, setup.convention)
+    rest = conversation(messages[len(leading) :], setup.tools, setup.convention)
     return [Message.system(written), *rest] if written else rest
 
 

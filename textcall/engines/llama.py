@@ -117,9 +117,9 @@ class LlamaEngine:
     def _prefix(self, messages: Sequence[Message], rendered: Sequence[Fragment]) -> int:
         """How many tokens the system message has, with the template's text around it: they are in every prompt.
 
-        0 where the template has no system role: its text is one with the first question then.
+        0 where the template has no system role or puts its text elsewhere: it is one with a question then.
         """
-        if not messages or messages[0].role != "system" or not self.template.takes_system:
+        if not messages or messages[0].role != "system" or not self.template.system_leads:
             return 0
         contents = [index for index, fragment in enumerate(rendered) if not fragment.trusted]
         return len(self._tokens(rendered[: contents[1]])) if len(contents) > 1 else 0

@@ -7,10 +7,12 @@ every result (without it they answer after the first one), and an arithmetic exa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from textcall.block import Convention, Shape, render_call, render_none, render_reply
 from textcall.messages import Message, Problem, ToolCall, compact_json
+from textcall.parsing.markers import ORPHANS, THINK
 from textcall.prompting.signature import signature
 from textcall.tools import Tool
 
@@ -53,7 +55,8 @@ def system_prompt(tools: Sequence[Tool], convention: Convention, system: str | N
 def conversation(messages: Sequence[Message], tools: Sequence[Tool], convention: Convention) -> list[Message]:
     """Messages with calls and results as messages of text alone, as the engine takes them.
 
-    Calls are written canonically; the results that follow one assistant message become one user message.
+    Calls are written canonically; the results that follow one assistant message become one user message. System
+    messages become text of the user message that they stand beside: the one in front is `system_prompt`'s.
     """
     convention = convention.beside(tool.name for tool in tools)
     written: list[Message] = []
@@ -66,7 +69,10 @@ def conversation(messages: Sequence[Message], tools: Sequence[Tool], convention:
             continue
         if message.role == "user" and message.name != FEEDBACK:
             question = message.content or ""
-        written.append(_assistant(message, convention, bool(tools)) if message.role == "assistant" else message)
+        if message.role == "assistant":
+            written.append(_assistant(message, convention, bool(tools)))
+        else:
+            written.append(Message.user(message.content or "") if message.role == "system" else message)
     return _joined(written)
 
 
@@ -97,13 +103,45 @@ def nudge(calls: Sequence[ToolCall]) -> Message:
     return Message("user", text, name=FEEDBACK)
 
 
+def without_thoughts(reply: str) -> str:
+    """What a reply says behind the think block that it begins with; "" where that block is still open.
+
+    A block that closes without being opened was opened by the prompt. Marks further back are text.
+    """
+    said, end = reply, _thought(reply)
+    while end:
+        said = said[end:].lstrip()
+        end = _thought(said)
+    return said
+
+
+def _thought(reply: str) -> int:
+    """Where the think block ends that `reply` begins with; 0 where it begins with none."""
+    start = len(reply) - len(reply.lstrip())
+    opened = next((mark for mark in THINK if reply.startswith(mark, start)), "")
+    if opened:
+        place = reply.find(THINK[opened], start)
+        return place + len(THINK[opened]) if place >= 0 else len(reply)
+    first = _FIRST_MARK.search(reply)
+    return first.end() if first and first.group() in ORPHANS else 0
+
+
+_FIRST_MARK = re.compile("|".join(re.escape(mark) for mark in (*THINK, *ORPHANS)))
+
+
 def _result(message: Message) -> str:
-    return f"Result of {message.name or message.tool_call_id}: {message.content or ''}"
+    """A result; one of several lines has a mark on each, so that none is read as a line of the prompt's own."""
+    head = f"Result of {message.name or message.tool_call_id}:"
+    content = message.content or ""
+    lines = content.splitlines()
+    if len(lines) < 2:
+        return f"{head} {content}"
+    return "\n".join([head, *(f"| {line}" for line in lines)])
 
 
 def _assistant(message: Message, convention: Convention, has_tools: bool) -> Message:
-    if message.name == FEEDBACK:  # a reply that could not be used stays as it was written
-        return Message.assistant(message.content or "")
+    if message.name == FEEDBACK:  # a reply that could not be used stays as it was written, but for what was thought
+        return Message.assistant(without_thoughts(message.content or ""))
     calls = [render_call(call.name, call.arguments) for call in message.tool_calls]
     content = message.content or ""
     if not has_tools or (convention.shape is Shape.PLAIN):
