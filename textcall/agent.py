@@ -30,6 +30,7 @@ from textcall.events import (
     RunEvent,
     RunListener,
     RunReason,
+    RunStarted,
     Step,
     TurnRead,
     TurnStarted,
@@ -151,6 +152,8 @@ class _Progress:
         self._closing = False
 
     def to_the_end(self) -> Run:
+        started = RunStarted(self._engine.name, self._engine.n_ctx, self._setup, tuple(self._messages))
+        self._listener(started)
         while (reason := self._budget.used_up()) is None:
             completion = self._turn(self._choices[min(self._called, len(self._choices) - 1)])
             if completion.calls:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from textcall.engines.base import EngineEvent
 from textcall.messages import Completion, Message, ToolCall, ToolResult, Usage
 from textcall.tools import ToolChoice
+from textcall.turn import Setup
 
 RunReason = Literal[
     "stop",
@@ -49,6 +50,16 @@ class Run:
     finish_reason: RunReason
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run begins. model: what a person calls it. messages: the conversation so far, the question last."""
+
+    model: str
+    n_ctx: int
+    setup: Setup
+    messages: tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +115,9 @@ class Finished:
     run: Run
 
 
-RunEvent: TypeAlias = EngineEvent | TurnStarted | TurnRead | CallStarted | CallRunning | ResultCame | FedBack | Finished
+RunEvent: TypeAlias = (
+    EngineEvent | RunStarted | TurnStarted | TurnRead | CallStarted | CallRunning | ResultCame | FedBack | Finished
+)
 # What it raises (KeyboardInterrupt, Cancelled) ends the run and reaches the caller.
 RunListener: TypeAlias = Callable[[RunEvent], None]
 

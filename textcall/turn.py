@@ -23,8 +23,8 @@ from textcall.engines.base import (
     silent,
 )
 from textcall.grammar.calls import ReplyGrammar, reply_grammar
-from textcall.messages import Completion, FinishReason, Message, Problem, ToolCall, Usage
-from textcall.parsing import parse
+from textcall.messages import Completion, Message, Problem, ToolCall, Usage
+from textcall.parsing import Parsed, parse
 from textcall.prompting.render import FEEDBACK, conversation, system_prompt
 from textcall.repetition import endless
 from textcall.tools import ToolChoice, Toolset
@@ -104,35 +104,45 @@ def take_turn(
         )
     except Cut:
         generation = heard.so_far(engine)
-    convention = setup.convention.beside(setup.tools.names)
-    text = generation.text if heard.repeats_from is None else generation.text[: heard.repeats_from]
-    parsed = parse(text, tuple(setup.tools), finish_reason=generation.finish_reason, convention=convention)
-    calls, against = _held(parsed.calls, choice)
-    finish_reason: FinishReason = "tool_calls" if calls else generation.finish_reason
-    if heard.repeats_from is not None:
-        against = (*against, Problem(REPETITION, "Your reply repeated the same text again and again.", "", None))
+    parsed = read_reply(generation, setup, choice)
     return Completion(
         text=generation.text,
-        content=_before_stop(parsed.content, setup.sampling.stop),
+        content=parsed.content,
         reasoning=parsed.reasoning,
-        calls=calls,
-        problems=(*parsed.problems, *against),
-        finish_reason=finish_reason,
+        calls=parsed.calls,
+        problems=parsed.problems,
+        finish_reason="tool_calls" if parsed.calls else generation.finish_reason,
         usage=replace(generation.usage, tool_tokens=tool_tokens(engine, setup)),
         seconds=time.perf_counter() - started,
         answer_probability=generation.answer_probability,
     )
 
 
+def read_reply(generation: Generation, setup: Setup, choice: ToolChoice) -> Parsed:
+    """What a reply holds under this choice. One that repeats itself without end is read up to there."""
+    repeats_from = endless(generation.text) if generation.finish_reason == "length" else None
+    parsed = parse(
+        generation.text[:repeats_from],
+        tuple(setup.tools),
+        finish_reason=generation.finish_reason,
+        convention=setup.convention.beside(setup.tools.names),
+        thinking=generation.thinking,
+    )
+    calls, against = _held(parsed.calls, choice)
+    if repeats_from is not None:
+        against = (*against, Problem(REPETITION, "Your reply repeated the same text again and again."))
+    content = _before_stop(parsed.content, setup.sampling.stop)
+    return replace(parsed, content=content, calls=calls, problems=(*parsed.problems, *against))
+
+
 class _Heard:
-    """Listens to a reply: what was written so far, and whether it repeats itself (then from where it is cut)."""
+    """Listens to a reply: what was written so far; ends it where it repeats itself."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._prompting = Prompting(0, 0, 0)
         self._text = ""
         self._looked = 0
-        self.repeats_from: int | None = None
 
     def __call__(self, event: EngineEvent) -> None:
         self._listener(event)
@@ -142,8 +152,7 @@ class _Heard:
             self._text += event.text
             if len(self._text) >= self._looked + _LOOK:
                 self._looked = len(self._text)
-                self.repeats_from = endless(self._text)
-                if self.repeats_from is not None:
+                if endless(self._text) is not None:
                     raise Cut
 
     def so_far(self, engine: Engine) -> Generation:

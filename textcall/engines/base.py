@@ -112,7 +112,8 @@ class Generation:
     """What an engine wrote. finish_reason: "stop" where the reply ended by itself, "length" where it was cut.
 
     prompt_seconds and seconds: evaluating the prompt, and all. answer_probability: what the model gave the answer at
-    the position of the `Decision`, None where that position was not met.
+    the position of the `Decision`, None where that position was not met. thinking: whether the text begins inside of a
+    think block, which the prompt opened.
     """
 
     text: str
@@ -121,6 +122,7 @@ class Generation:
     prompt_seconds: float = 0.0
     seconds: float = 0.0
     answer_probability: float | None = None
+    thinking: bool = False
 
 
 class Engine(Protocol):

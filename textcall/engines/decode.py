@@ -76,6 +76,7 @@ def generate(context: Context, prompt: Sequence[int], plan: Plan, listener: List
         prompt_seconds=(reply.prompted or finished) - started,
         seconds=finished - started,
         answer_probability=reply.answer_probability,
+        thinking=plan.thinking,
     )
 
 

@@ -1,25 +1,65 @@
-"""A run as JSON: one object an event, for `textcall run --json` and for keeping."""
+"""The events of a run as JSON objects, for `textcall run --json` and for traces. `read` is the inverse."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import singledispatch
 from typing import Any
 
-from textcall.engines.base import Noticed
-from textcall.events import CallStarted, FedBack, Finished, ResultCame, RunEvent, TurnRead, TurnStarted
+from textcall.engines.base import Noticed, Rendered, Written
+from textcall.events import (
+    CallStarted,
+    FedBack,
+    Finished,
+    ResultCame,
+    RunEvent,
+    RunStarted,
+    TurnRead,
+    TurnStarted,
+)
 from textcall.messages import Completion, Message, Problem, ToolCall, ToolResult
+
+VERSION = 1  # of what is written; a reader refuses a newer one
 
 
 @singledispatch
 def _as_json(_event: object) -> Mapping[str, Any] | None:
-    """Progress and single tokens are left out: a trace holds what happened, not how it trickled in."""
+    """Progress is left out: a trace holds what happened, not how it trickled in."""
     return None
 
 
 def event_json(event: RunEvent) -> Mapping[str, Any] | None:
     """The event as a JSON object with its name under `event`; None for events that a trace leaves out."""
     return _as_json(event)
+
+
+@_as_json.register
+def _run_started(event: RunStarted) -> Mapping[str, Any]:
+    setup = event.setup
+    return {
+        "event": "run_started",
+        "version": VERSION,
+        "model": event.model,
+        "n_ctx": event.n_ctx,
+        "tools": [tool.to_wire() for tool in setup.tools],
+        "convention": asdict(setup.convention),
+        "sampling": asdict(setup.sampling),
+        "system": setup.system,
+        "constrained": setup.constrained,
+        "parallel_tool_calls": setup.parallel,
+        "messages": [message_json(message) for message in event.messages],
+    }
+
+
+@_as_json.register
+def _rendered(event: Rendered) -> Mapping[str, Any]:
+    return {"event": "prompt", "tokens": event.tokens, "text": event.text}
+
+
+@_as_json.register
+def _written(event: Written) -> Mapping[str, Any]:
+    return {"event": "written", "text": event.text, "forced": event.forced, "overruled": event.overruled}
 
 
 @_as_json.register
@@ -70,6 +110,7 @@ def _finished(event: Finished) -> Mapping[str, Any]:
 
 def completion_json(completion: Completion) -> dict[str, Any]:
     """One turn: the raw text, and what was read out of it."""
+    probability = completion.answer_probability
     return {
         "text": completion.text,
         "content": completion.content,
@@ -77,6 +118,7 @@ def completion_json(completion: Completion) -> dict[str, Any]:
         "calls": [call_json(call) for call in completion.calls],
         "problems": [problem_json(problem) for problem in completion.problems],
         "finish_reason": completion.finish_reason,
+        "answer_probability": None if probability is None else round(probability, 6),
         "usage": completion.usage.to_wire(),
         "seconds": round(completion.seconds, 3),
     }
@@ -101,6 +143,7 @@ def result_json(result: ToolResult) -> dict[str, Any]:
         "content": result.content,
         "error": result.error,
         "seconds": round(result.seconds, 6),
+        **({"traceback": result.traceback} if result.traceback else {}),
     }
 
 
