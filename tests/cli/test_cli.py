@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.commands import textcall
 from textcall.grammar import Grammar
 
 pytestmark = pytest.mark.model
@@ -25,12 +26,6 @@ def shelf(book: str) -> dict[str, int]:
     "Number of the shelf that a book stands on."
     return {"shelf": len(book)}
 """
-
-
-def textcall(*arguments: str, cwd: Path, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "TEXTCALL_MODEL": "smollm2", "COLUMNS": "200", **environ}
-    command = [sys.executable, "-m", "textcall", *arguments]
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=120, env=env)
 
 
 @pytest.fixture
@@ -68,12 +63,12 @@ def test_run_json_prints_events_and_nothing_else_on_stdout(own: Path) -> None:
     )
     events = [json.loads(line) for line in done.stdout.splitlines()]
     names = [event["event"] for event in events]
-    assert names[:4] == ["turn_started", "turn", "call", "result"]
+    assert names[:5] == ["run_started", "turn_started", "turn", "call", "result"]
     assert names[-1] == "finished"
-    turn, finished = events[1], events[-1]
+    turn, finished = events[2], events[-1]
     assert turn["finish_reason"] == "tool_calls"
     assert turn["calls"][0]["name"] == "shelf"
-    assert events[3]["tool_call_id"] == turn["calls"][0]["id"]
+    assert events[4]["tool_call_id"] == turn["calls"][0]["id"]
     assert finished["messages"][1]["tool_calls"][0]["function"]["name"] == "shelf"
     assert finished["usage"]["total_tokens"] > 100
 
@@ -242,7 +237,7 @@ def test_a_cut_call_is_not_asked_for_again(own: Path) -> None:
     arguments = ["run", "Where is Ulysses?", "-t", "library.py", "--tool-choice", "required", "--max-tokens", "3"]
     done = textcall(*arguments, "--json", cwd=own)
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [event["event"] for event in events] == ["turn_started", "turn"] * 2 + ["finished"]
+    assert [event["event"] for event in events] == ["run_started", *["turn_started", "turn"] * 2, "finished"]
     assert (done.returncode, events[-1]["finish_reason"]) == (1, "length")
     assert "--max-tokens" in done.stderr
 
@@ -274,7 +269,7 @@ def ping() -> str:
 def test_tools_that_print_do_not_disturb_stdout(own: Path) -> None:
     (own / "noisy.py").write_text(NOISY)
     done = textcall("run", "x", "-t", "noisy.py", "--tool-choice", "ping", "--json", "--max-tokens", "20", cwd=own)
-    assert [json.loads(line)["event"] for line in done.stdout.splitlines()][:4][-1] == "result"
+    assert [json.loads(line)["event"] for line in done.stdout.splitlines()][:5][-1] == "result"
     assert done.stderr.count("NOISE") == 2
     assert "\x1b[31m" not in done.stderr
     assert "\\x1b[31mred" in done.stderr

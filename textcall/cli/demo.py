@@ -18,8 +18,8 @@ from rich.text import Text
 
 from textcall.agent import Agent
 from textcall.catalogue import CATALOGUE
-from textcall.cli.options import ContextOption, ModelOption, NoCacheOption
-from textcall.cli.run import load_engine
+from textcall.cli.options import ContextOption, ModelOption, NoCacheOption, TraceOption
+from textcall.cli.run import load_engine, traced
 from textcall.cli.show import (
     ENDINGS,
     RunView,
@@ -29,11 +29,21 @@ from textcall.cli.show import (
     shortened,
     terminal,
     total_text,
-    usage_text,
+    turn_text,
     visible,
 )
 from textcall.engines.base import Loading, Noticed, Prompting, Sampling, Written
-from textcall.events import CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
+from textcall.events import (
+    CallRunning,
+    CallStarted,
+    FedBack,
+    Finished,
+    ResultCame,
+    Run,
+    RunEvent,
+    TurnRead,
+    TurnStarted,
+)
 from textcall.messages import Completion, Message
 from textcall.toolbox import BUILTIN
 
@@ -82,6 +92,7 @@ def demo_command(
     context: ContextOption = 4096,
     no_cache: NoCacheOption = False,
     plain: Annotated[bool, typer.Option("--plain", help="Short lines instead of frames.")] = False,
+    trace: TraceOption = None,
 ) -> None:
     """Three questions in English and in Chinese, frame by frame, at temperature 0, nothing scripted."""
     console = terminal()
@@ -91,10 +102,10 @@ def demo_command(
         agent = Agent(engine, BUILTIN, sampling=Sampling(max_tokens=max_tokens))
         console.print(Text(f"{engine.description}: it gets text and writes text. Everything else is code.", "dim"))
         rows: list[tuple[Scenario, Run]] = []
-        for language in ("en", "zh") if lang == "both" else (lang,):
-            for scenario in SCENARIOS[language]:
+        with traced(view if plain else frames, trace) as listener:
+            for scenario in (s for language in _languages(lang) for s in SCENARIOS[language]):
                 console.rule(Text.assemble((scenario.title, "bold")))
-                run = agent.run(scenario.question, view if plain else frames)
+                run = agent.run(scenario.question, listener)
                 rows.append((scenario, run))
                 console.print(verdict(scenario, run))
         console.print(summary(rows))
@@ -103,6 +114,10 @@ def demo_command(
     finally:
         view.close()
         frames.close()
+
+
+def _languages(lang: Literal["zh", "en", "both"]) -> tuple[str, ...]:
+    return ("en", "zh") if lang == "both" else (lang,)
 
 
 def faults(scenario: Scenario, run: Run) -> tuple[str, ...]:
@@ -163,6 +178,7 @@ class Frames:
         self._console = console
         self._waiting = Waiting(console)
         self._seen: tuple[Message, ...] = ()
+        self._written: list[Written] = []
         self._frame = 0
 
     def __call__(self, event: RunEvent) -> None:
@@ -172,6 +188,7 @@ class Frames:
                 self._waiting.show(event)
             case Written():
                 self._waiting.stop()
+                self._written.append(event)
             case Noticed():
                 self._waiting.stop()
                 self._console.print(Text(visible(event.text), "yellow"))
@@ -181,6 +198,8 @@ class Frames:
                 self._reply(event.completion)
             case CallStarted():
                 self._panel("the code runs the tool", call_text(event.call), "green")
+            case CallRunning():
+                self._waiting.tool(event.call.name)
             case ResultCame():
                 self._panel("the tool's result: the next request carries it", result_text(event.result), "green")
             case FedBack():
@@ -206,9 +225,16 @@ class Frames:
         self._panel(f"turn {event.number}: what the model is told", Group(*body), "blue")
 
     def _reply(self, completion: Completion) -> None:
-        body = [Text(visible(completion.text), "bold cyan")]
+        body = [reply_text(self._written, completion.text)]
+        if any(piece.forced for piece in self._written):
+            body.append(Text("dim: given by the grammar, without asking the model", "dim"))
+        overruled = [piece.overruled for piece in self._written if piece.overruled]
+        if overruled:
+            tokens = ", ".join(repr(text) for text in overruled)
+            body.append(Text(f"the grammar overruled the model's likeliest token: {tokens}", "yellow"))
+        self._written = []
         body += [Text(f"{problem.kind}: {problem.message}", "yellow") for problem in completion.problems]
-        body.append(Text(usage_text(completion.usage, completion.seconds), "dim"))
+        body.append(Text(turn_text(completion), "dim"))
         meaning = "a call" if completion.calls else "an answer" if completion.content else "nothing usable"
         self._panel(f"what the model wrote: only text. The code reads {meaning} in it", Group(*body), "cyan")
 
@@ -221,6 +247,13 @@ class Frames:
         self._frame += 1
         heading = Text.assemble((f"{self._frame} ", "bold"), title)
         self._console.print(Panel(body, title=heading, title_align="left", border_style=colour))
+
+
+def reply_text(pieces: Sequence[Written], text: str) -> Text:
+    """A reply as it was written: what the grammar gave is dim. Without the pieces of all of it, it is told as one."""
+    if "".join(piece.text for piece in pieces) != text:
+        return Text(visible(text), "bold cyan")
+    return Text.assemble(*((visible(p.text), "dim cyan" if p.forced else "bold cyan") for p in pieces))
 
 
 def message_text(message: Message) -> Text:

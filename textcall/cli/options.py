@@ -29,13 +29,21 @@ ToolsOption = Annotated[
     ),
 ]
 ChoiceOption = Annotated[
-    str, typer.Option("--tool-choice", metavar="auto|required|none|NAME", help="Whether the first turn must call.")
+    str,
+    typer.Option(
+        "--tool-choice",
+        metavar="auto|required|none|NAME[,…]",
+        help="Whether the first step must call; several, one a step, of which the last one stays.",
+    ),
 ]
 SystemOption = Annotated[
     str | None, typer.Option("--system", metavar="TEXT|@FILE", help="Your own system text, in front of the tools.")
 ]
 NoCacheOption = Annotated[
     bool, typer.Option("--no-cache", help="Evaluate the whole prompt, and keep nothing of it for the next run.")
+]
+TraceOption = Annotated[
+    Path | None, typer.Option("--trace", metavar="FILE", help="Keep the run, for replay, reparse and report.")
 ]
 ContextOption = Annotated[int, typer.Option("--context", min=256, help="Tokens of context.")]
 
@@ -47,6 +55,11 @@ def toolset(specs: list[str] | None) -> Toolset:
         for spec in specs or ["builtin"]:
             tools.extend(BUILTIN if spec == "builtin" else load_tools(spec))
     return Toolset.of(tools)
+
+
+def choice_option(value: str) -> str | list[str]:
+    """--tool-choice: one for the run, or with commas one a step."""
+    return [part.strip() for part in value.split(",")] if "," in value else value
 
 
 def stdin_text() -> str:

@@ -7,12 +7,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 from textcall.engines.base import Loading, Noticed, Prompting, Written
-from textcall.events import CallStarted, FedBack, Finished, ResultCame, Run, RunEvent, TurnRead, TurnStarted
+from textcall.events import (
+    CallRunning,
+    CallStarted,
+    FedBack,
+    Finished,
+    ResultCame,
+    Run,
+    RunEvent,
+    TurnRead,
+    TurnStarted,
+)
 from textcall.messages import Completion, ToolCall, ToolResult, Usage, compact_json
 from textcall.resolve import ResolvedModel
 
@@ -21,6 +40,10 @@ LABEL = 9  # columns of the words on the left
 ENDINGS = {
     "length": "a reply was cut: the limit of tokens was reached (--max-tokens, --context)",
     "max_steps": "the limit of turns was reached; the answer comes from what was known by then",
+    "max_calls": "the limit of calls was reached; the answer comes from what was known by then",
+    "max_tokens": "the limit of tokens for one question was reached; the answer comes from what was known by then",
+    "max_seconds": "the time for one question was used up; the answer comes from what was known by then",
+    "repetition": "the model wrote the same text again and again; what stands before that is shown",
     "repeated_calls": "the model repeated the same call; the answer comes from what was known by then",
     "unusable_reply": "the model's replies could not be used; it was asked for an answer without tools",
 }
@@ -53,6 +76,14 @@ class Waiting:
             self._move("loading the model", round(event.fraction * 100), 100)
         else:
             self._move("reading the prompt", event.done, event.total)
+
+    def tool(self, name: str) -> None:
+        """Say that a tool is running, where it takes longer than a moment."""
+        if self._console.is_terminal and self._progress is None:
+            columns = (TextColumn(f"{name} is running"), SpinnerColumn(), TimeElapsedColumn())
+            self._progress = Progress(*columns, console=self._console, transient=True)
+            self._progress.add_task("", total=None)
+            self._progress.start()
 
     def stop(self) -> None:
         """Take the bar away."""
@@ -96,6 +127,8 @@ class RunView:
                 self._read(event.completion)
             case CallStarted():
                 self._line("call", call_text(event.call))
+            case CallRunning():
+                self._waiting.tool(event.call.name)
             case ResultCame():
                 self._line("result", result_text(event.result))
             case FedBack():
@@ -128,7 +161,7 @@ class RunView:
     def _read(self, completion: Completion) -> None:
         for problem in completion.problems:
             self._line("problem", Text(f"{problem.kind}: {problem.message}", style="yellow"))
-        self._line("", Text(usage_text(completion.usage, completion.seconds), style="dim"))
+        self._line("", Text(turn_text(completion), style="dim"))
 
     def _line(self, label: str, text: Text) -> None:
         self._waiting.stop()
@@ -175,6 +208,13 @@ def usage_text(usage: Usage, seconds: float) -> str:
     inner = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
     written = f"{usage.completion_tokens} written" + (f" ({inner})" if inner else "")
     return " · ".join([read + known, written, f"{seconds:.1f} s"])
+
+
+def turn_text(completion: Completion) -> str:
+    """The tokens and seconds of one turn, and how likely the answer was where it was one or a call."""
+    probability = completion.answer_probability
+    decided = "" if probability is None else f" · P(answer) {probability:.2%}"
+    return usage_text(completion.usage, completion.seconds) + decided
 
 
 def total_text(run: Run) -> str:

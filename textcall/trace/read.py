@@ -38,7 +38,8 @@ def read_trace(path: Path) -> list[RunEvent]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise UsageError(f"{path}: cannot be read: {why}") from error
     return list(_Reader(str(path)).events(lines))
 
 

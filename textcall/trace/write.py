@@ -9,7 +9,7 @@ from typing import TextIO
 
 from textcall.engines.base import Written
 from textcall.errors import UsageError
-from textcall.events import RunEvent, TurnRead
+from textcall.events import RunEvent
 from textcall.messages import compact_json
 from textcall.trace.as_json import event_json
 
@@ -31,11 +31,9 @@ class TraceWriter:
         if isinstance(event, Written):
             self._add(event)
             return
-        if event_json(event) is None:
-            return
-        if isinstance(event, TurnRead):
+        if event_json(event) is not None:
             self._write_waiting()
-        self._write(event)
+            self._write(event)
 
     def __enter__(self) -> TraceWriter:
         return self
