@@ -45,7 +45,7 @@ def written(path: Path, content: str | bytes) -> Path:
 def test_a_workbook_as_text(tmp_path: Path) -> None:
     book = xlsx(tmp_path / "b.xlsx", {"Bills": ROWS, "More": [["x"], [1.5]]})
     head = "b.xlsx, sheet Bills (other sheets: More): 3 rows, 4 columns; rows 1-3 below the header"
-    assert read(book) == f"{head}\n{SHOWN}"
+    assert read(book) == read(book, sheet="") == f"{head}\n{SHOWN}"
     assert read(book, sheet=" more") == (
         "b.xlsx, sheet More (other sheets: Bills): 1 rows, 1 columns; rows 1-1 below the header\nx\n1.5"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import islice
@@ -56,8 +57,9 @@ def saved_files(rooted: Rooted) -> tuple[Saved, ...]:
     for path in rooted.walk():
         if path.suffix.lower() not in KINDS:
             continue
-        status = path.lstat()
-        found.append(Saved(path, status.st_size, status.st_mtime_ns))
+        with suppress(OSError):  # gone meanwhile
+            status = path.lstat()
+            found.append(Saved(path, status.st_size, status.st_mtime_ns))
         if len(found) > MOST:
             raise ValueError(f"{rooted.folder} holds more than {MOST:,} pages: choose a smaller folder")
     return tuple(found)

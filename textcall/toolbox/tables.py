@@ -46,6 +46,7 @@ class Sheet:
 @contextmanager
 def open_sheet(rooted: Rooted, path: str, sheet: str | None) -> Iterator[Sheet]:
     """A sheet of the file, the first where none is named. Raises ValueError, also while its rows are read."""
+    sheet = sheet if sheet and sheet.strip() else None
     name = rooted.name(rooted.find(path))
     kind = Path(name).suffix.lower()
     with rooted.open(path) as file:
