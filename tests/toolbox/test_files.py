@@ -121,7 +121,7 @@ REFUSED = [
     ("trip.md", r"did you mean notes/trip.md\? the folder holds: .hidden, five.txt, notes"),
     ("notes/Trip", r"did you mean notes/trip.md\? notes holds: deep, trip.md"),
     ("fiev.txt", r"did you mean five.txt\?"),
-    ("none/of/these", "there is no 'none/of/these' the folder holds|there is no 'none/of/these'"),
+    ("none/of/these", "there is no 'none/of/these'; the folder holds: .hidden"),
 ]
 
 

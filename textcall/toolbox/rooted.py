@@ -145,7 +145,7 @@ class Rooted:
             there = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
             raise ValueError(
                 f"there is no {printable(path)!r}"
-                + (f"; did you mean {' or '.join(close)}?" if close else "")
+                + (f"; did you mean {' or '.join(close)}?" if close else ";")
                 + f" {place} holds: {there or 'nothing'}"
             )
         raise ValueError(f"there is no {printable(path)!r}")
