@@ -44,7 +44,9 @@ def test_the_wheel_holds_the_package_and_its_grammars(wheel: Path) -> None:
     sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "textcall").rglob("*.py")}
     grammars = {f"textcall/grammars/{path.name}" for path in (ROOT / "grammars").glob("*.gbnf")}
     assert {"textcall/grammars/json.gbnf", "textcall/grammars/call.gbnf"} <= grammars
-    assert sources | grammars | {"textcall/py.typed"} <= names
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "textcall/toolbox/pages").rglob("*.*")}
+    assert len(pages) > 20
+    assert sources | grammars | pages | {"textcall/py.typed"} <= names
 
 
 def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
@@ -52,7 +54,10 @@ def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
     names = members(wheel)
     assert {f"{info}licenses/LICENSE", f"{info}METADATA", f"{info}entry_points.txt"} <= names
     assert {name for name in names if not name.startswith(("textcall/", info))} == set()
-    assert {Path(name).suffix for name in names if name.startswith("textcall/")} == {".py", ".typed", ".gbnf"}
+    assert {Path(name).suffix for name in names if name.startswith("textcall/")} == {
+        *(".py", ".typed", ".gbnf"),
+        *(".html", ".md", ".txt"),  # the pages of the search
+    }
     assert wheel.stat().st_size < 1_000_000
 
 
@@ -83,10 +88,13 @@ def test_an_unpacked_wheel_runs_beside_no_checkout(wheel: Path, tmp_path: Path) 
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]);"
         "import textcall, textcall.resolve as r; print(textcall.__file__);"
-        "print(*r.model_folders({'XDG_DATA_HOME': 'data', 'LOCALAPPDATA': 'data'}))"
+        "print(*r.model_folders({'XDG_DATA_HOME': 'data', 'LOCALAPPDATA': 'data'}));"
+        "from textcall.toolbox import GROUPS;"
+        "print(GROUPS['search'](None)[0].call({'query': 'barometer'})['results'][0]['title'])"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    where, folders = done.stdout.splitlines()
+    where, folders, found = done.stdout.splitlines()
     assert Path(where) == tmp_path / "textcall" / "__init__.py"
+    assert found == "Barometer B4"
     assert folders == f"models {Path('data/textcall/models')}"

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from textcall.cli import app
+from textcall.cli.options import toolset
 
 BOOK = {
     "name": "book",
@@ -69,6 +70,45 @@ def test_the_built_in_tools_are_guaranteed() -> None:
     done = CliRunner().invoke(app, ["tools", "check", "--json"])
     statuses = {entry["status"] for line in done.stdout.splitlines() for entry in json.loads(line)["keywords"]}
     assert statuses == {"enforced"}
+
+
+GROUPS = [
+    ("files", ["list_files", "read_file"]),
+    ("files:{folder}", ["list_files", "read_file"]),
+    ("sheets", ["read_spreadsheet", "column_summary"]),
+    ("sheets:{folder}", ["read_spreadsheet", "column_summary"]),
+    ("search", ["web_search", "web_fetch"]),
+    ("search:{folder}", ["web_search", "web_fetch"]),
+    ("builtin", ["get_weather", "stock_price", "calculator", "current_time"]),
+]
+
+
+@pytest.mark.parametrize(("spec", "names"), GROUPS)
+def test_groups_of_tools(spec: str, names: list[str], tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["tools", "check", "--json", spec.format(folder=tmp_path)])
+    assert done.exit_code == 0
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [report["name"] for report in reports] == names
+    assert {entry["status"] for report in reports for entry in report["keywords"]} == {"enforced"}
+
+
+def test_a_group_has_the_folder_that_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here" / "a.txt").write_text("one")
+    (tmp_path / "there" / "b.txt").write_text("two")
+    monkeypatch.chdir(tmp_path / "here")
+    for specs, expected in ((["files"], "a.txt  3 B"), ([f"files:{tmp_path / 'there'}"], "b.txt  3 B")):
+        (listed,) = [tool.call({}) for tool in toolset(specs) if tool.name == "list_files"]
+        assert listed == f"the folder: 1 entries\n{expected}"
+    assert len(toolset(["builtin", "files", "sheets", "search"])) == 10
+
+
+@pytest.mark.parametrize("spec", ["files:no-such-folder", "files:", "search:no-such-folder", "sheets:\0"])
+def test_a_group_without_its_folder(spec: str) -> None:
+    done = CliRunner().invoke(app, ["tools", "check", spec])
+    assert done.exit_code == 2
+    assert "folder" in done.stderr
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:

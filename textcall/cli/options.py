@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ import typer
 from textcall.errors import UsageError
 from textcall.load import load_tools
 from textcall.resolve import ResolvedModel, resolve_model
-from textcall.toolbox import BUILTIN
+from textcall.toolbox import BUILTIN, GROUPS
 from textcall.tools import Tool, Toolset
 
 ModelOption = Annotated[
@@ -24,8 +25,9 @@ ToolsOption = Annotated[
     typer.Option(
         "--tools",
         "-t",
-        metavar="MODULE|FILE.py|FILE.json",
-        help="Your own tools, instead of the built-in ones (repeatable; `builtin` adds those).",
+        metavar="MODULE|FILE.py|FILE.json|files|sheets|search",
+        help="Your own tools, instead of the built-in ones (repeatable; `builtin` adds those). `files`, `sheets` and "
+        "`search` are groups of tools; `files:FOLDER` gives them another folder than this one.",
     ),
 ]
 ChoiceOption = Annotated[
@@ -49,17 +51,29 @@ ContextOption = Annotated[int, typer.Option("--context", min=256, help="Tokens o
 
 
 def toolset(specs: list[str] | None) -> Toolset:
-    """The built-in tools, or those of the modules and files in `specs`."""
+    """The built-in tools, or those of the groups, modules and files in `specs`."""
     tools: list[Tool] = []
     with redirect_stdout(sys.stderr):  # a user's module may print; stdout is for what the command gives
         for spec in specs or ["builtin"]:
-            tools.extend(BUILTIN if spec == "builtin" else load_tools(spec))
+            tools.extend(_tools_of(spec))
     return Toolset.of(tools)
 
 
 def choice_option(value: str) -> str | list[str]:
     """--tool-choice: one for the run, or with commas one a step."""
     return [part.strip() for part in value.split(",")] if "," in value else value
+
+
+def _tools_of(spec: str) -> Iterable[Tool]:
+    """`builtin`, a group with or without `:FOLDER`, or what `load_tools` takes."""
+    if spec == "builtin":
+        return BUILTIN
+    group, colon, folder = spec.partition(":")
+    if group not in GROUPS:
+        return load_tools(spec)
+    if colon and not folder:
+        raise UsageError(f"--tools {spec}: a folder must stand behind the colon")
+    return GROUPS[group](Path(folder).expanduser() if folder else None)
 
 
 def stdin_text() -> str:

@@ -46,7 +46,10 @@ class Finding:
 def check_tools(
     specs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODULE|FILE.py|FILE.json]...", help="Your tools; without any the built-in ones."),
+        typer.Argument(
+            metavar="[MODULE|FILE.py|FILE.json|files|sheets|search]...",
+            help="Your tools; without any the built-in ones.",
+        ),
     ] = None,
     json_out: Annotated[bool, typer.Option("--json", help="Print one JSON object a tool.")] = False,
 ) -> None:
