@@ -22,8 +22,8 @@ _NAMED_MAX = 400  # code points within which `_NAMED` ends
 _FUNCTION = re.compile(FUNCTION)
 _PARAMETER = re.compile(r'<(?:｜DSML｜)?(?:parameter=|parameter name=|param name=)"?([\w.:-]+)"?([^>\n]*)>')
 _PARAMETER_ENDS = ("</parameter>", "</param>", "</｜DSML｜parameter>")
-_FUNCTION_ENDS = ("</function>", "</invoke>", "</｜DSML｜invoke>")
-_FUNCTION_END = re.compile(rf"\s*(?:{'|'.join(_FUNCTION_ENDS)})")
+FUNCTION_ENDS = ("</function>", "</invoke>", "</｜DSML｜invoke>")
+_FUNCTION_END = re.compile(rf"\s*(?:{'|'.join(FUNCTION_ENDS)})")
 _TEXT = 'string="true"'  # says that a parameter is a text, whatever it looks like
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
 _GEMMA = re.compile(r"(?:call)?:(?P<name>[\w.-]{1,128})(?=\{)")
@@ -167,7 +167,7 @@ def function(c: Cursor, pos: int) -> Body | None:
             return Body(tuple(calls), pos, tuple(dict.fromkeys(repairs)), tuple(duplicates)) if calls else None
         at = c.skip(opening.end())
         if starts_value(c.buf, at):
-            found = read(c.buf, at, stops=_FUNCTION_ENDS, options=c.options)
+            found = read(c.buf, at, stops=FUNCTION_ENDS, options=c.options)
             calls.append(Shaped(opening[1], found.value))
             repairs += found.repairs
             duplicates += found.duplicates
@@ -215,7 +215,7 @@ def _function_end(c: Cursor, pos: int) -> int:
     if match is not None:
         return match.end()
     rest = c.buf[pos : pos + 40].strip()
-    if len(c.buf) - pos < 40 and any(end.startswith(rest) for end in _FUNCTION_ENDS):
+    if len(c.buf) - pos < 40 and any(end.startswith(rest) for end in FUNCTION_ENDS):
         c.need()
         raise Broken(len(c.buf), "the text ended before the call was closed", incomplete=True)
     raise Broken(pos, "</function> was expected")

@@ -225,8 +225,14 @@ class Cursor:
         self.put(segment, end)
         self.after_block()
 
-    def refused(self, at: int, end: int, error: Broken) -> None:
-        """A call that cannot be read."""
+    def as_text(self, end: int) -> None:
+        """Something up to `end` that is text as a whole, whatever it opens."""
+        self.text(end)
+        self.new_paragraph()
+        self.line_start = self.buf[end - 1] == "\n"
+
+    def refused(self, at: int, end: int, error: Broken, *, certain: bool = True) -> None:
+        """A call that cannot be read. certain: whether it surely ends at `end`."""
         self.pos = at
         span = self.span(at, end)
         if error.incomplete:
@@ -238,6 +244,8 @@ class Cursor:
             excerpt = self.buf[error.pos : min(error.pos + _EXCERPT, end)] if error.near else ""
             why = f"{error.why} before {excerpt!r}" if excerpt else error.why
             message = f"A call could not be read at character {self.base + error.pos}: {why}. Write {EXAMPLE}."
+            if not certain and "\n" in self.buf[at:end].strip():
+                message += " Where it ends is not certain, so nothing behind it was read either."
             problem = Problem(kind, message, "", span)
         segment = Segment("refused", self.buf[at:end], span, problem=problem)
         self.failures += REFUSED_COUNTS

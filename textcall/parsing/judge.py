@@ -106,7 +106,8 @@ class Judge:
             if match[1] == NAME_KEY or match[2] in self.names or _ARGS.search(source[:_LOOKED_AT]):
                 return True
         return any(f"<function={name}" in source or f'name="{name}"' in source for name in self.names) or any(
-            name in source and re.search(rf"(?<!\w){re.escape(name)}\s*[(\[{{]", source) for name in self.names
+            name in source and re.search(rf"(?<!\w){re.escape(name)}\s*(?:[(\[{{]|<arg_key>)", source)
+            for name in self.names
         )
 
     def verdict(
