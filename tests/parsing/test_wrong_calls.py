@@ -87,6 +87,14 @@ IN_A_STRING = {
     + D
     + "\n</arg_value></tool_call>",
     "end of thinking in it": '{"tool":"write_file","args":{"content":"a "b" </think>\n' + D + '\n"}}',
+    "in a sentence": "Sure: " + OPEN_STRING + "\n" + D + '\nthird"}}',
+    "fence in a sentence": 'Sure: {"tool":"write_file","args":{"content":"# Doc\n\n```json\n'
+    + D
+    + "\n```\n"
+    + D
+    + '\n"}}',
+    "in a sentence, with quotes": 'Sure: {"tool":"write_file","args":{"content":"say "x"\n\n' + D + '\nthird"}}',
+    "in a tag in a sentence": "I use <tool_call>" + OPEN_STRING + "\n" + D + '\nthird"}}</tool_call> here',
 }
 
 

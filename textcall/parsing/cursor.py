@@ -167,6 +167,9 @@ class Cursor:
     def plain(self, end: int) -> None:
         """Whole lines of text that hold no mark: only the last paragraph of them matters for what follows."""
         start = self._last_blank_line(end)
+        if start > self.pos and (self.passage.holds_open_data or "{" in self.buf[self.pos : start]):
+            self.text(end)
+            return
         if start > self.pos or self.buf[start:end].isspace():
             self.new_paragraph()
         text = self.buf[start:end]
@@ -198,7 +201,14 @@ class Cursor:
         return end
 
     def new_paragraph(self) -> None:
-        """What was open in the paragraph before does not matter any more."""
+        """What was open in the paragraph before does not matter any more, except of an object: it may hold them."""
+        if self.passage.holds_open_data:
+            self.inside = True
+            return
+        self.fresh()
+
+    def fresh(self) -> None:
+        """Nothing is open any more."""
         self.passage = Passage()
         self.inside = False
 
@@ -228,7 +238,7 @@ class Cursor:
     def as_text(self, end: int) -> None:
         """Something up to `end` that is text as a whole, whatever it opens."""
         self.text(end)
-        self.new_paragraph()
+        self.fresh()
         self.line_start = self.buf[end - 1] == "\n"
 
     def refused(self, at: int, end: int, error: Broken, *, certain: bool = True) -> None:

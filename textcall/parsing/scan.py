@@ -225,7 +225,7 @@ class Scanner:
         """A think block closes that was never opened: all before it was thought."""
         self.restarted += 1
         c.take("restart" if self.restarted <= _MAX_RESTARTED else "dropped", end)
-        c.new_paragraph()
+        c.fresh()
         c.line_start, c.begun, c.called, c.invented = True, False, False, False
 
     def _end(self, c: Cursor, why: str, at: int) -> None:
@@ -249,7 +249,7 @@ class Scanner:
         if self.level <= 0:
             self.closer = ""
             c.line_start = True
-            c.new_paragraph()
+            c.fresh()
 
     # The answer of the shape REPLY, decoded as it comes
 
