@@ -135,3 +135,65 @@ RECOVERED = {
 @pytest.mark.parametrize("row", RECOVERED)
 def test_a_call_behind_a_broken_one_runs_where_that_surely_ended(row: str) -> None:
     assert names(read(RECOVERED[row])) == WEATHER
+
+
+TURNS = [
+    *(
+        "<|observation|>",
+        "<|user|>",
+        "<|system|>",
+        "<|assistant|>",
+        "<|tool|>",
+        "<|tool_response>",
+        "<|tool_response|>",
+    ),
+    *("<start_function_response>", "<|tool_response_start|>", "<|START_TOOL_RESULT|>", "<｜tool▁outputs▁begin｜>"),
+    *("<｜tool▁output▁begin｜>", "<|start|>functions.f to=assistant", "<|start|>user", "<|ipython|>", "[INST]"),
+    *("[TOOL_RESULT]", "[TOOL_RESULTS]", "<|tool_result|>", "<|tool_output|>", "<tool_response>", "<tool_responses>"),
+    *("<tool_output>", "<function_results>", "<Tool_Response>", "<OBSERVATION>", "<|im_user|>", "<|turn>user"),
+    *("**Observation:**", "**User:**", "### Observation", "### User", "### Tool result:", "**Observation**: 3"),
+    *("Tool output for get_weather:", "Tool call result:", "[Tool result]", "[Tool result: 3]", "Observation: 3"),
+]
+RESULTS = [turn for turn in TURNS if turn not in ("<|assistant|>", "**User:**", "### User")]
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_behind_a_turn_of_somebody_else_nothing_runs(turn: str) -> None:
+    parsed = read(f"{W}\n{turn}\n{D}\nDone.")
+    assert (names(parsed), kinds(parsed), parsed.content) == (WEATHER, ["role_confusion"], None)
+
+
+@pytest.mark.parametrize("turn", RESULTS)
+def test_behind_a_result_that_was_made_up_nothing_runs(turn: str) -> None:
+    parsed = read(f"{turn}\n{D}\n")
+    assert (names(parsed), kinds(parsed)) == ([], ["role_confusion"])
+
+
+@pytest.mark.parametrize("turn", [turn for turn in TURNS if turn[0] in "<["])
+@pytest.mark.parametrize("between", ["", " ", " The result: "])
+def test_a_turn_needs_no_line_of_its_own(turn: str, between: str) -> None:
+    parsed = read(f"<tool_call>{W}</tool_call>{between}{turn}\n{D}\n</tool_response>")
+    assert (names(parsed), kinds(parsed)) == (WEATHER, ["role_confusion"])
+
+
+def test_a_result_inside_a_line_before_any_call() -> None:
+    parsed = read(f"The result: <tool_response>\n{D}\n</tool_response>")
+    assert (names(parsed), kinds(parsed)) == ([], ["role_confusion"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Results come in <tool_response> tags, one each.",
+        "# User guide\nObservation is a word, ### User is none.",
+        "**Users** and *tools*.\nTool results are shown, and the mark [INST] is one, a [tool result is none.",
+        "Write `<|user|>` and `<observation>` there.",
+    ],
+)
+def test_turns_that_are_spoken_of_are_text(text: str) -> None:
+    assert read(text) == Parsed(text, None, (), ())
+    assert names(read(f"{text}\n\n{W}")) == WEATHER
+
+
+def test_its_own_turn_may_open_a_reply() -> None:
+    assert names(read(f"<|assistant|>\n{W}")) == WEATHER

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import regex
+
 from textcall.parsing import bodies, fences, lines, markers, wrappers
 from textcall.parsing.cursor import MAX_FAILURES, Cursor, Rules, Segment
 from textcall.parsing.escapes import TwoReadings, decode
@@ -29,6 +31,7 @@ _NOTHING = re.compile(r"\s*\Z")
 _REPLY_END = re.compile(r'"\s*\}\s*\}')
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
 _WORDS = re.compile(r"\w")
+_WORDS_FOLLOW = regex.compile(r"[ \t]*[^\W\d]|[ \t]*[,.;:?!)]")
 _MAX_RESTARTED = 4
 _TRIM_AT = 65_536  # code points taken before the buffer is cut
 
@@ -191,7 +194,10 @@ class Scanner:
             c.mention(end)
         elif mark in markers.ORPHANS:
             self._restart(c, end)
-        elif mark in markers.ROLE_TOKENS or mark in markers.ROLE_TAGS:
+        elif mark in markers.ROLE_TAGS and not line and not c.called:
+            c.invented = True
+            c.mention(end)
+        elif mark in markers.ROLE_TOKENS or mark in markers.ROLE_TAGS or (mark in markers.OWN_TURN and c.begun):
             self._end(c, "role", at)
         elif mark in markers.ENDS or mark in markers.LINE_ENDS:
             self._end(c, "end", at)
@@ -217,6 +223,10 @@ class Scanner:
             end = at + len(mark)
             c.need(len(c.buf) < end + 2)
             return c.passage.tail[-1:] == " " and c.buf[end : end + 1] == " " and c.buf[end + 1 : end + 2].isalnum()
+        if mark in markers.ROLE_TAGS:
+            words = _WORDS_FOLLOW.match(c.buf, at + len(mark), partial=not c.final)
+            c.need(words is not None and words.partial)
+            return c.passage.in_sentence and words is not None
         if mark in markers.THINK:
             return not mark.startswith("<|") and not c.passage.is_empty
         return wrappers.is_tag(mark) and c.passage.in_sentence
