@@ -197,3 +197,30 @@ def test_turns_that_are_spoken_of_are_text(text: str) -> None:
 
 def test_its_own_turn_may_open_a_reply() -> None:
     assert names(read(f"<|assistant|>\n{W}")) == WEATHER
+
+
+SCHEMA = '{"type":"object","properties":{"path":{"type":"string"}}}'
+DEFINITIONS = {
+    "no arguments": '{"name":"get_time","description":"The time","parameters":{"type":"object","properties":{}}}',
+    "nothing in it": '{"name":"get_time","description":"The time","parameters":{}}',
+    "arguments": f'{{"name":"delete","description":"Deletes","parameters":{SCHEMA}}}',
+    "no description": f'{{"name":"delete","parameters":{SCHEMA}}}',
+    "no type": '{"name":"delete","parameters":{"properties":{"path":{"type":"string"}}}}',
+    "canonical keys": f'{{"tool":"delete","args":{SCHEMA}}}',
+    "envelope": f'{{"type":"function","function":{{"name":"delete","description":"Deletes","parameters":{SCHEMA}}}}}',
+    "other key": f'{{"tool":"delete","description":"Deletes","input_schema":{SCHEMA}}}',
+}
+
+
+@pytest.mark.parametrize("around", ["{}", "[{}]", "```json\n{}\n```", "<tools>{}</tools>", "[TOOL_CALLS][{}]"])
+@pytest.mark.parametrize("row", DEFINITIONS)
+def test_the_description_of_a_tool_is_no_call(row: str, around: str) -> None:
+    parsed = read(around.replace("{}", DEFINITIONS[row]))
+    assert (names(parsed), kinds(parsed)) == ([], ["not_a_call"])
+
+
+def test_a_tool_may_take_a_schema() -> None:
+    tools = [{"name": "make", "parameters": {"properties": {"type": TEXT, "properties": {"type": "object"}}}}]
+    text = '{"name":"make","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}'
+    assert names(parse(text, tools)) == ["make"]
+    assert names(parse(text.replace("{", '{"description":"x",', 1), tools)) == []
