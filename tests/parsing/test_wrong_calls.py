@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from textcall.parsing import Parsed, StreamParser, parse
+from textcall.parsing import CallReady, Parsed, StreamParser, parse
 
 TEXT = {"type": "string"}
 TOOLS: list[dict[str, Any]] = [
@@ -224,3 +224,38 @@ def test_a_tool_may_take_a_schema() -> None:
     text = '{"name":"make","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}'
     assert names(parse(text, tools)) == ["make"]
     assert names(parse(text.replace("{", '{"description":"x",', 1), tools)) == []
+
+
+THOUGHTS = {
+    "opened behind a sentence": f"Okay. <think>\n{D}\n",
+    "opened behind words": f"Sure <think>\nmaybe\n\n{D}\n\nhm",
+    "opened behind a sentence, in a line": f"Okay. <think> maybe\n\n{D}\nhm",
+    "opened in a sentence": f"Sure <think> maybe\n\n{D}\nhm",
+    "another case": f"<Think>\n{D}\n</Think>\nDone.",
+    "capitals, closed in small letters": f"<THINK>\n{D}\n</think>\nDone.",
+    **{name: f"<{name}>\n{D}\n</{name}>\nDone." for name in ("thought", "Reasoning", "reflection", "scratchpad")},
+    "never opened": f"Maybe\n{D}\n</Thought>\nDone.",
+    "closed once more": "a</think>" * 5 + f"\n{D}\n</think>\nDone.",
+    "closed and closed": "a</think>" * 15 + f"\n{D}\n</think>\nDone.",
+    "closed without end": "a</think>" * 50 + f"\n{D}\n</think>\nDone.",
+}
+
+
+@pytest.mark.parametrize("finish_reason", ["stop", "length"])
+@pytest.mark.parametrize("row", THOUGHTS)
+def test_no_thought_runs(row: str, finish_reason: str) -> None:
+    parsed = read(THOUGHTS[row], finish_reason)
+    assert names(parsed) == []
+    assert kinds(parsed) or "Done." in (parsed.content or "")
+
+
+def test_no_thought_is_ready_before_its_end_is_known() -> None:
+    stream = StreamParser(TOOLS)
+    text = f"Okay. <think>\n{D}\n\nOr <think> so\n{D}\n</think> it.</think>\n{W}\n"
+    events = [event for char in text for event in stream.feed(char)]
+    assert [event.call.name for event in events if isinstance(event, CallReady)] == WEATHER
+
+
+def test_a_think_tag_that_is_spoken_of_does_not_matter_once_it_is_closed() -> None:
+    assert names(read(f"The <think> tag and the </think> tag come in pairs.\n{W}")) == WEATHER
+    assert names(read(f"`<think>` opens a thought.\n{W}")) == WEATHER

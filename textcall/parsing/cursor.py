@@ -19,6 +19,8 @@ EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
 _OPENING = f'{{"{NAME_KEY}":"'
 _BEGINS = re.compile(rf"(?:\[\s*)?[{{<｛]\s*[\"'“]{NAME_KEY}[\"'”]\s*[:：]")
 MAX_FAILURES = 4000  # candidates that were none; behind them nothing is looked for any more
+_INVENTED = "A call behind a tool result that you made up was not run. Call the tool, and wait for its result."
+_PONDERING = "A call behind an opened think block was not run. Close the block, and write the call after it."
 _EXCERPT = 20  # code points of the text that a problem shows
 REFUSED_COUNTS = 40  # a refused call costs more than a line that only looked like one
 _MENDED_COUNTS = 4
@@ -89,7 +91,8 @@ class Cursor:
 
     passage: the paragraph's text so far. inside: it opened a structure or a quotation that goes on. quoted: the line is
     a block quote. begun: something came before. called: a call did.
-    invented: a tool result was made up before any call.
+    invented: a tool result was made up before any call. pondering: a think block was opened in a sentence, as a word or
+    not, and nothing closed it.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -105,6 +108,7 @@ class Cursor:
         self.begun = False
         self.called = False
         self.invented = False
+        self.pondering = False
         self.inside = False
         self.quoted = False
         self.passage = Passage()
@@ -221,11 +225,11 @@ class Cursor:
         """The calls of a body, that were found at `at` and reach to `end`."""
         self.pos = at
         span, source = self.span(at, end), self.buf[at:end]
-        if self.invented and body.calls:
-            message = (
-                "A call behind a tool result that you made up was not run. Call the tool, and wait for its result."
-            )
-            segment = Segment("refused", source, span, problem=Problem("role_confusion", message, "", span))
+        if (self.invented or self.pondering) and body.calls:
+            problem = Problem("role_confusion", _INVENTED, "", span)
+            if not self.invented:
+                problem = Problem("not_a_call", _PONDERING, "", span)
+            segment = Segment("refused", source, span, problem=problem)
         else:
             where = (f"extracted({place})",) if place else ()
             repairs = tuple(f"repaired({name})" for name in body.repairs)

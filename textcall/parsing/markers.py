@@ -23,23 +23,19 @@ def _cases(*marks: str) -> tuple[str, ...]:
 
 
 # A think block: what opens it -> what closes it.
+_THOUGHTS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad")
+_THINK_TAGS = _cases(*(f"<{name}>" for name in (*_THOUGHTS, "seed:think", "mm:think")))
 THINK = {
-    "<think>": "</think>",
-    "<thinking>": "</thinking>",
+    **{tag: f"</{tag[1:]}" for tag in _THINK_TAGS},
     "[THINK]": "[/THINK]",
-    "<seed:think>": "</seed:think>",
-    "<mm:think>": "</mm:think>",
     "<|START_THINKING|>": "<|END_THINKING|>",
     "<|channel|>analysis<|message|>": "<|end|>",
     "<|channel>thought": "<channel|>",
 }
 # One of these without an opener: the template had opened the block, all before it was thought.
 ORPHANS = (
-    "</think>",
-    "</thinking>",
+    *(f"</{tag[1:]}" for tag in _THINK_TAGS),
     "[/THINK]",
-    "</seed:think>",
-    "</mm:think>",
     "<|END_THINKING|>",
     "[BEGIN FINAL RESPONSE]",
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import regex
 
@@ -32,7 +33,7 @@ _REPLY_END = re.compile(r'"\s*\}\s*\}')
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
 _WORDS = re.compile(r"\w")
 _WORDS_FOLLOW = regex.compile(r"[ \t]*[^\W\d]|[ \t]*[,.;:?!)]")
-_MAX_RESTARTED = 4
+_MAX_RESTARTED = 16
 _TRIM_AT = 65_536  # code points taken before the buffer is cut
 
 
@@ -189,6 +190,8 @@ class Scanner:
                 c.mention(end)
                 return
         if self._spoken_of(c, at, mark, line=line):
+            if not (c.quoted or c.inside or c.passage.is_open):
+                c.pondering = mark in markers.THINK or (c.pondering and mark not in markers.ORPHANS)
             if wrappers.is_wrapper(mark) or mark in markers.NOISE:
                 wrappers.spoken_of(c, end)
             c.mention(end)
@@ -228,15 +231,21 @@ class Scanner:
             c.need(words is not None and words.partial)
             return c.passage.in_sentence and words is not None
         if mark in markers.THINK:
-            return not mark.startswith("<|") and not c.passage.is_empty
+            match = _BLANKS.match(c.buf, at + len(mark))
+            end = match.end() if match else at
+            c.need(end >= len(c.buf))
+            line_ends = end >= len(c.buf) or c.buf[end] == "\n"
+            return not mark.startswith("<|") and c.passage.in_sentence and not line_ends
         return wrappers.is_tag(mark) and c.passage.in_sentence
 
     def _restart(self, c: Cursor, end: int) -> None:
         """A think block closes that was never opened: all before it was thought."""
         self.restarted += 1
-        c.take("restart" if self.restarted <= _MAX_RESTARTED else "dropped", end)
+        c.take("restart", end)
+        if self.restarted >= _MAX_RESTARTED:
+            c.failures = MAX_FAILURES  # one more would cost as much again, and what came between must not run
         c.fresh()
-        c.line_start, c.begun, c.called, c.invented = True, False, False, False
+        c.line_start, c.begun, c.called, c.invented, c.pondering = True, False, False, False, False
 
     def _end(self, c: Cursor, why: str, at: int) -> None:
         c.pos = at
@@ -244,12 +253,13 @@ class Scanner:
 
     def _thought(self, c: Cursor) -> None:
         """A think block, up to the mark that closes it; blocks inside it are counted."""
-        closing = c.buf.find(self.closer, c.pos)
+        found = _any_case(self.closer).search(c.buf, c.pos)
+        closing = found.start() if found else -1
         end = closing
         if closing < 0:
             end = len(c.buf) if c.final else _certain_of(c, (self.opener, self.closer))
             c.need(end <= c.pos)
-        self.level += c.buf.count(self.opener, c.pos, end)
+        self.level += len(_any_case(self.opener).findall(c.buf, c.pos, end))
         if end > c.pos:
             c.take("thought", end)
         if closing < 0:
@@ -293,10 +303,15 @@ class Scanner:
             c.take("dropped", len(c.buf))
 
 
+@lru_cache
+def _any_case(mark: str) -> re.Pattern[str]:
+    return re.compile(re.escape(mark), re.IGNORECASE)
+
+
 def _certain_of(c: Cursor, marks: tuple[str, ...]) -> int:
     """Up to where the end of the text cannot become one of the marks."""
     for at in range(max(c.pos, len(c.buf) - max(map(len, marks))), len(c.buf)):
-        if any(mark.startswith(c.buf[at:]) for mark in marks):
+        if any(mark.lower().startswith(c.buf[at:].lower()) for mark in marks):
             return at
     return len(c.buf)
 
