@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -259,3 +260,47 @@ def test_no_thought_is_ready_before_its_end_is_known() -> None:
 def test_a_think_tag_that_is_spoken_of_does_not_matter_once_it_is_closed() -> None:
     assert names(read(f"The <think> tag and the </think> tag come in pairs.\n{W}")) == WEATHER
     assert names(read(f"`<think>` opens a thought.\n{W}")) == WEATHER
+
+
+CUT = {
+    "input of an action": "Action: delete\nAction Input:",
+    "input of an action, a blank": "Action: delete\nAction Input: ",
+    "text of an action": "Action: delete\nAction Input: a.t",
+    "name behind Mistral's token": "[TOOL_CALLS]delete",
+    "name that may go on": "[TOOL_CALLS]get_time",
+    "name behind a token": "<|function_call|>delete",
+    "name behind Llama's token": "<|python_tag|>delete",
+    "name in a tag": "<tool_call>delete",
+    "pairs": "<tool_call>delete\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n",
+    "parameters": "<function=delete><parameter=path>a</parameter>",
+    "Python": "<|tool_call_start|>[delete(path='a')",
+    "list": f"[{D}",
+    "quotes that are not escaped": '{"tool":"write_file","args":{"content":"say "x""}}',
+}
+
+
+@pytest.mark.parametrize("row", CUT)
+def test_nothing_that_may_be_cut_runs(row: str) -> None:
+    parsed = read(CUT[row], "length")
+    assert (names(parsed), kinds(parsed)[:1]) == ([], ["truncated" if "quotes" not in row else "bad_json"])
+
+
+def test_an_action_without_its_input_is_refused() -> None:
+    for text in ("Action: delete\nAction Input:", "Action: delete\nAction Input: \n\nWell."):
+        parsed = read(text)
+        assert (names(parsed), kinds(parsed)) == ([], ["invalid_arguments"])
+    assert names(read('Action: delete\nAction Input: ""\n')) == ["delete"]
+    assert names(read("Action: get_time\nAction Input: {}")) == ["get_time"]
+
+
+def test_many_pairs_take_no_time() -> None:
+    pairs = "<arg_key>a</arg_key><arg_value>b</arg_value>" * 2_000
+    started = time.perf_counter()
+    assert names(parse(f"<tool_call>get_time{pairs}x</tool_call>", TOOLS)) == []
+    assert names(parse(f"<tool_call>delete\n{pairs}</tool_call>", TOOLS)) == ["delete"]
+    assert time.perf_counter() - started < 2
+
+
+def test_a_number_that_cannot_be_printed_is_refused() -> None:
+    parsed = read(f"<|tool_call_start|>[get_weather(city=0x{'f' * 3600})]<|tool_call_end|>")
+    assert (names(parsed), kinds(parsed)) == ([], ["bad_json"])
