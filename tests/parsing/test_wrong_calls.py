@@ -304,3 +304,42 @@ def test_many_pairs_take_no_time() -> None:
 def test_a_number_that_cannot_be_printed_is_refused() -> None:
     parsed = read(f"<|tool_call_start|>[get_weather(city=0x{'f' * 3600})]<|tool_call_end|>")
     assert (names(parsed), kinds(parsed)) == ([], ["bad_json"])
+
+
+QUOTED = {
+    "fence in a list": f"- ```python\n\n  {D}\n  ```",
+    "fence in a list, behind code": f"Steps:\n- ```python\n  x = 1\n\n  {D}\n  ```",
+    "tildes in a numbered list": f"1. ~~~python\n\n  {D}\n  ~~~",
+    "low quotation marks": f"„Beispiel:\n{D}\n“",
+    "low quotation marks, closed high": f"„Przyklad:\n{D}\n”",
+    "single guillemets": f"‹Exemple:\n{D}\n›",
+    "HTML comment": f"<!--\n\n{D}\n-->",
+    "HTML comment behind words": f"So: <!-- no\n\n{D}\n-->",
+    "HTML comment without an end": f"<!--\n\n{D}\n",
+    "HTML": f"<pre>\n{D}\n</pre>",
+    "HTML code": f"<pre><code>\n\n{D}\n</code></pre>",
+    "HTML quotation": f"<blockquote>\n{D}\n</blockquote>",
+    "parentheses": f"I could (if you want, I mean\n{D})",
+    "arguments of a function": f"call(a,\n{D})",
+}
+
+
+@pytest.mark.parametrize("row", QUOTED)
+def test_nothing_runs_out_of_code_or_a_quotation(row: str) -> None:
+    parsed = read(QUOTED[row])
+    assert (names(parsed), kinds(parsed)) == ([], ["not_a_call"])
+
+
+BEHIND = {
+    "fence in a list": f"- ```python\n  x = 1\n  ```\n{W}",
+    "a list": f"- one\n- two\n1. three\n\n{W}",
+    "low quotation marks": f"Ich rufe „get_weather“ auf:\n{W}",
+    "low quotation marks at the end": f"Ich rufe „get_weather“\n{W}",
+    "HTML": f"<!-- a comment -->\n<pre>x</pre>\n<code>\nx\n</code>\n{W}",
+    "fence of calls in a list": f"- ```json\n  {W}\n  ```",
+}
+
+
+@pytest.mark.parametrize("row", BEHIND)
+def test_a_call_behind_code_or_a_quotation_runs(row: str) -> None:
+    assert names(read(BEHIND[row])) == WEATHER

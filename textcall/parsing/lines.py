@@ -15,7 +15,7 @@ _ACTION = re.compile(rf"{markers.ACTION}\s*(?P<fence>```(?:json)?\s*)?", re.IGNO
 _FENCE_END = re.compile(r"\s*```[ \t]*")
 _OBSERVED = re.compile(rf"(?<=\n){markers.INVENTED.pattern}", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t]*")
-_CLOSERS = re.compile(r"[ \t]*[}\]）)]*[ \t]*")
+_CLOSERS = re.compile(r"[ \t]*[}\]]*[ \t]*")
 _STRAY = re.compile(
     r"</(?:tool_calls?|function_calls?|tools|TOOLCALL)>|<\|(?:tool_call_end|eom_id|END_ACTION|tools_suffix)\|>"
 )

@@ -173,8 +173,11 @@ CODE_FENCES = frozenset(
     {"tool", "tools", "tool_call", "tool_calls", "tool_code", "function_call"}
 )  # Python counts as calls here
 
+# Text in HTML, where a line ends behind the tag: what opens it -> what closes it.
+HTML = {f"<{name}>": f"</{name}>" for name in ("pre", "code", "blockquote")} | {"<!--": "-->"}
+
 _EVERYWHERE = (
-    *THINK, *ORPHANS, *TAGS, *TOKENS, *ENDS, *ROLE_TOKENS, *OWN_TURN, *ROLE_TAGS, *NOISE, *LINE_ENDS
+    *HTML, *THINK, *ORPHANS, *TAGS, *TOKENS, *ENDS, *ROLE_TOKENS, *OWN_TURN, *ROLE_TAGS, *NOISE, *LINE_ENDS
 )  # fmt: skip
 
 
@@ -204,7 +207,7 @@ INNER_LINES = re.compile(r"(?:[ \t\r]*+[^\s<\[\ufeff][^\n]*+\n)*+")
 _WORD_STARTS = "action|observation|tool|function|user|human|functools|to=|观察|工具结果"
 # Whole lines that hold no mark and begin with nothing that could be one.
 PLAIN_LINES = re.compile(
-    rf"(?:[ \t\r]*+(?:(?![#*_]{{0,6}}[ \t]*[*_]{{0,3}}(?:{_WORD_STARTS}))"
+    rf"(?:[ \t\r]*+(?:(?!(?:[-*+]|\d{{1,9}}[.)])[ \t]+~~~|[#*_]{{0,6}}[ \t]*[*_]{{0,3}}(?:{_WORD_STARTS}))"
     r"[^\s{\[<｛［`~>\ufeff][^\n<\[`]*+)?\n)*+",
     re.IGNORECASE,
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 _KEPT = 80  # code points of the text that are kept
-_MARKS = re.compile(r"`+|\"|[“«「『]|[”»」』]")
-_OTHER_MARKS = re.compile(r"[`“«「『”»」』]|\d\"")
-_OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“‘«「『]\s*\Z")
+_MARKS = re.compile(r"`+|\"|[“„«‹「『]|[”»›」』]")
+_OTHER_MARKS = re.compile(r"[`“„«‹「『”»›」』]|\d\"")
+_OPENING_QUOTE = re.compile(r"(?:^|[\s(\[{=:,])[\"']\s*\Z|[“„‘«‹「『]\s*\Z")
 _BRACE = re.compile(r"[{}]")
 _DATA = re.compile(r"\{\s*[\"'“][^\"'“”\n]{1,60}[\"'”]\s*[:：]")
 _HEAD = 100  # code points of an object that are kept to know it by
-_CLOSING = {"”": "“", "»": "«", "」": "「", "』": "『"}
+_CLOSING = {"”": "“", "»": "«", "›": "‹", "」": "「", "』": "『"}
 
 
 class Passage:
@@ -26,6 +26,8 @@ class Passage:
         self._run = 0  # length of the backticks that the text ends with, which may go on
         self._code = 0  # length of the run that opened inline code
         self._straight = False
+        self._low = 0  # quotations that „ opened; “ closes them
+        self._low_closed = False  # the last mark was such a “
         self._level = 0  # of braces
         self._object = ""  # the beginning of what the outermost brace opened
         self._open = dict.fromkeys(_CLOSING.values(), 0)  # quotations of each kind
@@ -50,8 +52,12 @@ class Passage:
             self._close_run(continues=False)
             if mark == '"':
                 self._straight = not (self._straight or (text[start - 1] if start else before).isdigit())
+            elif mark == "„" or (mark in "“”" and self._low):
+                self._low = max(0, self._low + (1 if mark == "„" else -1))
+                self._low_closed = mark == "“"
             else:
                 opening = _CLOSING.get(mark, mark)
+                self._low_closed = False
                 self._open[opening] = max(0, self._open[opening] + (1 if mark == opening else -1))
         if text and text[0] != "`" and self._run and not text.endswith("`"):
             self._close_run(continues=False)
@@ -89,7 +95,11 @@ class Passage:
     @property
     def in_quotation(self) -> bool:
         """Whether a quotation is open, or an opening quotation mark comes last."""
-        return self._straight or any(self._open.values()) or _OPENING_QUOTE.search(self.tail) is not None
+        return self._straight or self._low > 0 or any(self._open.values()) or self._opens_one()
+
+    def _opens_one(self) -> bool:
+        match = _OPENING_QUOTE.search(self.tail)
+        return match is not None and not (match[0][0] == "“" and self._low_closed)
 
     @property
     def is_open(self) -> bool:

@@ -32,6 +32,7 @@ _NOTHING = re.compile(r"\s*\Z")
 _REPLY_END = re.compile(r'"\s*\}\s*\}')
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
 _WORDS = re.compile(r"\w")
+_ITEM = regex.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]{1,20}")  # of a list
 _WORDS_FOLLOW = regex.compile(r"[ \t]*[^\W\d]|[ \t]*[,.;:?!)]")
 _MAX_RESTARTED = 16
 _TRIM_AT = 65_536  # code points taken before the buffer is cut
@@ -49,6 +50,7 @@ class Scanner:
         self.opener = "<think>" if thinking else ""
         self.level = 1
         self.fence: fences.Fence | None = None
+        self.html = ""  # what closes the HTML that is text
         self.in_reply = False
         self.ended = ""
         self.ended_at = 0
@@ -74,7 +76,7 @@ class Scanner:
     @property
     def may_call(self) -> bool:
         """Whether the text that is held back may be a call."""
-        return not (self.ended or self.closer or self.in_reply or self.fence)
+        return not (self.ended or self.closer or self.in_reply or self.fence or self.html)
 
     def _run(self) -> Iterator[Segment]:
         c = self.cursor
@@ -102,6 +104,8 @@ class Scanner:
             self._reply_text(c)
         elif self.closer:
             self._thought(c)
+        elif self.html:
+            self._html(c)
         elif self.fence is not None:
             self.fence = None if fences.text(c, self.fence) else self.fence
         elif c.line_start:
@@ -120,8 +124,12 @@ class Scanner:
         if at >= len(c.buf) or c.buf[at] == "\n":
             c.text(min(at + 1, len(c.buf)))
             return
-        if c.buf[at] in "`~":
-            found = fences.opening(c, at)
+        item = _ITEM.match(c.buf, at, partial=not c.final)
+        c.need(item is not None and item.partial)
+        fence = item.end() if item is not None else at
+        c.need(fence >= len(c.buf))
+        if fence < len(c.buf) and c.buf[fence] in "`~":
+            found = fences.opening(c, fence)
             if found is not False:
                 self.fence = None if found is True else found
                 return
@@ -195,6 +203,10 @@ class Scanner:
             if wrappers.is_wrapper(mark) or mark in markers.NOISE:
                 wrappers.spoken_of(c, end)
             c.mention(end)
+        elif mark in markers.HTML:
+            if mark == "<!--" or _next_in_line(c, end) in ("", "\n", "<"):
+                self.html = markers.HTML[mark]
+            c.mention(end)
         elif mark in markers.ORPHANS:
             self._restart(c, end)
         elif mark in markers.ROLE_TAGS and not line and not c.called:
@@ -204,9 +216,15 @@ class Scanner:
             self._end(c, "role", at)
         elif mark in markers.ENDS or mark in markers.LINE_ENDS:
             self._end(c, "end", at)
-        elif wrappers.is_wrapper(mark):
+        else:
+            self._opens(c, at, mark, line=line)
+
+    def _opens(self, c: Cursor, at: int, mark: str, *, line: bool) -> None:
+        """A mark that opens calls or thoughts, or says nothing."""
+        if wrappers.is_wrapper(mark):
             wrappers.wrapper(c, at, mark)
         else:
+            end = at + len(mark)
             if mark in markers.THINK:
                 self.opener, self.closer, self.level = mark, markers.THINK[mark], 1
             c.pos = at
@@ -231,12 +249,21 @@ class Scanner:
             c.need(words is not None and words.partial)
             return c.passage.in_sentence and words is not None
         if mark in markers.THINK:
-            match = _BLANKS.match(c.buf, at + len(mark))
-            end = match.end() if match else at
-            c.need(end >= len(c.buf))
-            line_ends = end >= len(c.buf) or c.buf[end] == "\n"
+            line_ends = _next_in_line(c, at + len(mark)) in ("", "\n")
             return not mark.startswith("<|") and c.passage.in_sentence and not line_ends
         return wrappers.is_tag(mark) and c.passage.in_sentence
+
+    def _html(self, c: Cursor) -> None:
+        """Text up to what closes it."""
+        closing = c.buf.find(self.html, c.pos)
+        end = closing + len(self.html)
+        if closing < 0:
+            end = len(c.buf) if c.final else _certain_of(c, (self.html,))
+            c.need(end <= c.pos)
+        c.text(end)
+        if closing >= 0:
+            self.html = ""
+            c.new_paragraph()
 
     def _restart(self, c: Cursor, end: int) -> None:
         """A think block closes that was never opened: all before it was thought."""
@@ -269,7 +296,7 @@ class Scanner:
         if self.level <= 0:
             self.closer = ""
             c.line_start = True
-            c.fresh()
+            c.new_paragraph()
 
     # The answer of the shape REPLY, decoded as it comes
 
@@ -301,6 +328,14 @@ class Scanner:
         else:
             c.need()
             c.take("dropped", len(c.buf))
+
+
+def _next_in_line(c: Cursor, pos: int) -> str:
+    """The character behind the blanks at `pos`; "" at the end of the reply."""
+    match = _BLANKS.match(c.buf, pos)
+    end = match.end() if match else pos
+    c.need(end >= len(c.buf))
+    return c.buf[end : end + 1]
 
 
 @lru_cache
