@@ -353,3 +353,16 @@ def test_time_grows_with_the_text_however_small_the_pieces(dress: str) -> None:
 
     small, large = seconds(lambda: stream(10_000)), seconds(lambda: stream(100_000))
     assert large < 40 * small + 0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>" + '{"a":1}\n' * 4_096,
+        '```json\n{"tool":"jot","args":{"body":"' + "x]\n" * 10_000,
+        '{"tool":"jot","args":{"body":"a "b" c\n' + "x}\n" * 10_000,
+        "Well: " + '{"tool":"jot","args":{"body":"' + "x}\n\n" * 8_000,
+    ],
+)
+def test_time_where_the_text_seems_to_end_again_and_again(text: str) -> None:
+    assert seconds(lambda: fed(cut(text, range(3, len(text), 3)))) < 2

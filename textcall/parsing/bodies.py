@@ -22,17 +22,15 @@ _NAMED_MAX = 400  # code points within which `_NAMED` ends
 _FUNCTION = re.compile(FUNCTION)
 _PARAMETER = re.compile(r'<(?:｜DSML｜)?(?:parameter=|parameter name=|param name=)"?([\w.:-]+)"?([^>\n]*)>')
 _PARAMETER_ENDS = ("</parameter>", "</param>", "</｜DSML｜parameter>")
-_FUNCTION_ENDS = ("</function>", "</invoke>", "</｜DSML｜invoke>")
-_FUNCTION_END = re.compile(rf"\s*(?:{'|'.join(_FUNCTION_ENDS)})")
+FUNCTION_ENDS = ("</function>", "</invoke>", "</｜DSML｜invoke>")
+_FUNCTION_END = re.compile(rf"\s*(?:{'|'.join(FUNCTION_ENDS)})")
 _TEXT = 'string="true"'  # says that a parameter is a text, whatever it looks like
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
 _GEMMA = re.compile(r"(?:call)?:(?P<name>[\w.-]{1,128})(?=\{)")
 _GEMMA_STRING = re.compile(r"(<\|\"\|>|<escape>)(.*?)\1", re.DOTALL)
 _GEMMA_PARTS = re.compile(rf"{_GEMMA_STRING.pattern}|<\|\"\|>|<escape>|[{{}}]", re.DOTALL)
-_PAIRS = re.compile(
-    r"\s*(?P<name>[A-Za-z_][\w.:/-]*)\s*(?:<arg_key>[^<]*</arg_key>\s*<arg_value>.*?</arg_value>\s*)*\Z", re.DOTALL
-)
-_PAIR = re.compile(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_PAIRS_NAME = re.compile(r"\s*(?P<name>[A-Za-z_][\w.:/-]*)\s*(?=<arg_key>|\Z)")
+_PAIR = re.compile(r"<arg_key>\s*([^<]*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>\s*", re.DOTALL)
 _CALL_LIKE = re.compile(r"[({<]")
 _PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\(")
 _PYTHON_OR_MORE = re.compile(r"\[\s*(?:[A-Za-z_][\w.]*)?\Z")
@@ -139,18 +137,32 @@ def _to_closer(c: Cursor, pos: int, closers: tuple[str, ...]) -> Body | None:
     c.need(not ends)
     end = min(ends, default=len(c.buf))
     inner = c.buf[pos:end]
+    if not ends and c.length and inner.strip() and not inner.rstrip().endswith((")", "]")):
+        raise Broken(len(c.buf), "the text ended before the call was closed", incomplete=True)
     calls = read_pythonic(inner, bare=True)
     if calls is not None:
         return Body(calls, end)
-    pairs = _PAIRS.match(inner) if "<arg_key>" in inner or inner.strip() in c.rules.names else None
-    if pairs is not None and (ends or not closers):
-        found = [(match[1], match[2]) for match in _PAIR.finditer(inner)]
-        arguments = dict(found)
-        twice = tuple(key for key, text in found if arguments[key] != text)
-        return Body((Shaped(pairs["name"], arguments, raw=frozenset(arguments)),), end, (), twice)
+    if ("<arg_key>" in inner or inner.strip() in c.rules.names) and (ends or not closers):
+        pairs = _pairs(inner)
+        if pairs is not None:
+            name, found = pairs
+            arguments = dict(found)
+            twice = tuple(key for key, text in found if arguments[key] != text)
+            return Body((Shaped(name, arguments, raw=frozenset(arguments)),), end, (), twice)
     if any(name in inner for name in c.rules.names) and not inner[:1].isspace() and _CALL_LIKE.search(inner):
         raise Broken(end, f"no call was found in {inner.strip()[:40]!r}", incomplete=not ends and bool(closers))
     return None
+
+
+def _pairs(inner: str) -> tuple[str, list[tuple[str, str]]] | None:
+    """A name and pairs of keys and values behind it; None where anything else stands there."""
+    named = _PAIRS_NAME.match(inner)
+    pos = named.end() if named else 0
+    found = []
+    while named is not None and (pair := _PAIR.match(inner, pos)):
+        found.append((pair[1], pair[2]))
+        pos = pair.end()
+    return (named["name"], found) if named is not None and pos == len(inner) else None
 
 
 def function(c: Cursor, pos: int) -> Body | None:
@@ -167,7 +179,7 @@ def function(c: Cursor, pos: int) -> Body | None:
             return Body(tuple(calls), pos, tuple(dict.fromkeys(repairs)), tuple(duplicates)) if calls else None
         at = c.skip(opening.end())
         if starts_value(c.buf, at):
-            found = read(c.buf, at, stops=_FUNCTION_ENDS, options=c.options)
+            found = read(c.buf, at, stops=FUNCTION_ENDS, options=c.options)
             calls.append(Shaped(opening[1], found.value))
             repairs += found.repairs
             duplicates += found.duplicates
@@ -215,7 +227,7 @@ def _function_end(c: Cursor, pos: int) -> int:
     if match is not None:
         return match.end()
     rest = c.buf[pos : pos + 40].strip()
-    if len(c.buf) - pos < 40 and any(end.startswith(rest) for end in _FUNCTION_ENDS):
+    if len(c.buf) - pos < 40 and any(end.startswith(rest) for end in FUNCTION_ENDS):
         c.need()
         raise Broken(len(c.buf), "the text ended before the call was closed", incomplete=True)
     raise Broken(pos, "</function> was expected")

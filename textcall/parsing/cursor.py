@@ -19,6 +19,8 @@ EXAMPLE = render_call("NAME", {"ARGUMENT": "VALUE"})
 _OPENING = f'{{"{NAME_KEY}":"'
 _BEGINS = re.compile(rf"(?:\[\s*)?[{{<｛]\s*[\"'“]{NAME_KEY}[\"'”]\s*[:：]")
 MAX_FAILURES = 4000  # candidates that were none; behind them nothing is looked for any more
+_INVENTED = "A call behind a tool result that you made up was not run. Call the tool, and wait for its result."
+_PONDERING = "A call behind an opened think block was not run. Close the block, and write the call after it."
 _EXCERPT = 20  # code points of the text that a problem shows
 REFUSED_COUNTS = 40  # a refused call costs more than a line that only looked like one
 _MENDED_COUNTS = 4
@@ -89,7 +91,8 @@ class Cursor:
 
     passage: the paragraph's text so far. inside: it opened a structure or a quotation that goes on. quoted: the line is
     a block quote. begun: something came before. called: a call did.
-    invented: a tool result was made up before any call.
+    invented: a tool result was made up before any call. pondering: a think block was opened in a sentence, as a word or
+    not, and nothing closed it.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -105,6 +108,7 @@ class Cursor:
         self.begun = False
         self.called = False
         self.invented = False
+        self.pondering = False
         self.inside = False
         self.quoted = False
         self.passage = Passage()
@@ -167,6 +171,9 @@ class Cursor:
     def plain(self, end: int) -> None:
         """Whole lines of text that hold no mark: only the last paragraph of them matters for what follows."""
         start = self._last_blank_line(end)
+        if start > self.pos and (self.passage.holds_open_data or "{" in self.buf[self.pos : start]):
+            self.text(end)
+            return
         if start > self.pos or self.buf[start:end].isspace():
             self.new_paragraph()
         text = self.buf[start:end]
@@ -198,7 +205,14 @@ class Cursor:
         return end
 
     def new_paragraph(self) -> None:
-        """What was open in the paragraph before does not matter any more."""
+        """What was open in the paragraph before does not matter any more, except of an object: it may hold them."""
+        if self.passage.holds_open_data:
+            self.inside = True
+            return
+        self.fresh()
+
+    def fresh(self) -> None:
+        """Nothing is open any more."""
         self.passage = Passage()
         self.inside = False
 
@@ -211,11 +225,11 @@ class Cursor:
         """The calls of a body, that were found at `at` and reach to `end`."""
         self.pos = at
         span, source = self.span(at, end), self.buf[at:end]
-        if self.invented and body.calls:
-            message = (
-                "A call behind a tool result that you made up was not run. Call the tool, and wait for its result."
-            )
-            segment = Segment("refused", source, span, problem=Problem("role_confusion", message, "", span))
+        if (self.invented or self.pondering) and body.calls:
+            problem = Problem("role_confusion", _INVENTED, "", span)
+            if not self.invented:
+                problem = Problem("not_a_call", _PONDERING, "", span)
+            segment = Segment("refused", source, span, problem=problem)
         else:
             where = (f"extracted({place})",) if place else ()
             repairs = tuple(f"repaired({name})" for name in body.repairs)
@@ -225,8 +239,14 @@ class Cursor:
         self.put(segment, end)
         self.after_block()
 
-    def refused(self, at: int, end: int, error: Broken) -> None:
-        """A call that cannot be read."""
+    def as_text(self, end: int) -> None:
+        """Something up to `end` that is text as a whole, whatever it opens."""
+        self.text(end)
+        self.fresh()
+        self.line_start = self.buf[end - 1] == "\n"
+
+    def refused(self, at: int, end: int, error: Broken, *, certain: bool = True) -> None:
+        """A call that cannot be read. certain: whether it surely ends at `end`."""
         self.pos = at
         span = self.span(at, end)
         if error.incomplete:
@@ -238,6 +258,8 @@ class Cursor:
             excerpt = self.buf[error.pos : min(error.pos + _EXCERPT, end)] if error.near else ""
             why = f"{error.why} before {excerpt!r}" if excerpt else error.why
             message = f"A call could not be read at character {self.base + error.pos}: {why}. Write {EXAMPLE}."
+            if not certain and "\n" in self.buf[at:end].strip():
+                message += " Where it ends is not certain, so nothing behind it was read either."
             problem = Problem(kind, message, "", span)
         segment = Segment("refused", self.buf[at:end], span, problem=problem)
         self.failures += REFUSED_COUNTS

@@ -6,6 +6,7 @@ import re
 
 from textcall.parsing import bodies, markers, wrappers
 from textcall.parsing.cursor import Body, Cursor
+from textcall.parsing.extent import Tangled, clean_end, closing_fence, is_data, last_resort
 from textcall.parsing.lenient import Broken
 from textcall.parsing.pythonic import read_pythonic
 
@@ -71,19 +72,36 @@ def _calls(c: Cursor, at: int, pos: int, marks: str, language: str) -> bool:
         body = _body(c, pos, marks, language)
         end = None if body is None or body.others or not body.calls else _end(c, body.end, marks)
     except Broken as error:
-        closing = _closing(c, pos, marks)
-        c.need(closing is None)
-        end = len(c.buf) if closing is None else closing
+        end, certain = _broken_end(c, pos, marks, error)
         c.restarts -= 1
         meant = c.meant_as_call(c.buf[pos:end], error)
         if meant:
-            c.refused(at, end, error)
-        return meant
+            c.refused(at, end, error, certain=certain)
+        elif not certain and is_data(c.buf, pos):
+            c.as_text(end)
+        else:
+            return False
+        return True
     if body is None or end is None:
         c.failures += 1
         return False
     c.calls(at, end, body, "fence")
     return True
+
+
+def _broken_end(c: Cursor, pos: int, marks: str, error: Broken) -> tuple[int, bool]:
+    """The end of a fence whose inside cannot be read, and whether it is certain."""
+    if error.incomplete:
+        return last_resort(c, pos), False
+    try:
+        end = clean_end(c, pos, error, stops=(marks,))
+        closing = _closing(c, end, marks)
+        c.need(closing is None)
+        return (len(c.buf) if closing is None else closing), True
+    except Tangled:
+        c.need()
+    closing = closing_fence(c, error.pos, marks) if c.restarts > 0 else None
+    return (last_resort(c, pos), False) if closing is None else (closing, True)
 
 
 def _body(c: Cursor, pos: int, marks: str, language: str) -> Body | None:
@@ -122,7 +140,7 @@ def _end(c: Cursor, pos: int, marks: str) -> int | None:
 
 def _closing(c: Cursor, pos: int, marks: str) -> int | None:
     """The end of the next line that closes the fence."""
-    closing = re.compile(rf"^[ \t]*{re.escape(marks)}{re.escape(marks[0])}*[ \t]*(?=\n|\Z)", re.MULTILINE)
+    closing = re.compile(rf"^[ \t]*{re.escape(marks)}{re.escape(marks[0])}*[ \t\r]*(?=\n|\Z)", re.MULTILINE)
     match = closing.search(c.buf, pos)
     c.need(match is not None and match.end() >= len(c.buf))
     return match.end() if match else None

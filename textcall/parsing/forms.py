@@ -16,6 +16,7 @@ from textcall.parsing.lenient import Broken, read, skip_blanks
 _BESIDE = frozenset({"id", "type", "index", "tool_call_id"})
 _OUTER = frozenset({"tool_call", "tool_calls", "function_call", "function_calls", "call", "calls"})
 _FUNCTION = "function"
+_SCHEMA_KEYS = frozenset({"input_schema", "inputSchema", "schema", "returns"})
 _MAX_NESTED = 4
 
 
@@ -25,7 +26,8 @@ class Shaped:
 
     arguments: as written, a JSON string already decoded; None where there are none. how: which keys were renamed.
     doubt: why it cannot be taken, where two readings exist. raw: the arguments that are texts between tags: what
-    they mean the schema says.
+    they mean the schema says. definition: it may be the description of a tool instead, "" where not: "sure" where it
+    describes itself, "schema" where only its arguments are written like a schema.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Shaped:
     how: tuple[str, ...] = ()
     doubt: str = ""
     raw: frozenset[str] = frozenset()
+    definition: str = ""
 
 
 def shaped(value: Any, names: Collection[str], *, wrapped: bool, level: int = 0) -> tuple[Shaped, ...] | None:
@@ -87,8 +90,27 @@ def _of_object(value: Mapping[str, Any], names: Collection[str], *, wrapped: boo
     if name not in names and not _certainly_a_call(value, name_key, args_key):
         return None
     arguments, decoded = _decoded(value[args_key])
+    definition = _definition(value, arguments)
     how = [f"renamed({key})" for key, known in ((name_key, NAME_KEY), (args_key, ARGS_KEY)) if key != known]
-    return Shaped(name, arguments, (*how, *decoded), doubt)
+    return Shaped(name, arguments, (*how, *decoded), doubt, definition=definition)
+
+
+def _definition(value: Mapping[str, Any], arguments: Any) -> str:
+    """Whether an object recites what a tool is: its description, and the schema of its arguments."""
+    if not isinstance(arguments, Mapping):
+        return ""
+    properties = arguments.get("properties")
+    is_schema = isinstance(properties, Mapping) and (
+        arguments.get("type") == "object" or (bool(properties) and all(map(_is_schema, properties.values())))
+    )
+    describes = isinstance(value.get("description"), str)
+    if describes and (is_schema or not arguments or arguments.get("type") == "object"):
+        return "sure"
+    return "schema" if is_schema else ""
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, Mapping) and bool(value.keys() & {"type", "enum", "anyOf", "$ref", "description"})
 
 
 def _name_key(value: Mapping[str, Any], names: Collection[str]) -> str | None:
@@ -121,6 +143,8 @@ def _without_arguments(
     name: str = value[name_key]
     if name not in names:
         return None
+    if isinstance(value.get("description"), str) and _SCHEMA_KEYS & value.keys():
+        return Shaped(name, {}, definition="sure")
     if value.keys() <= {name_key} | _BESIDE:
         return Shaped(name, {} if wrapped else None, ("repaired(no_arguments)",))
     return Shaped(name, None) if name_key == NAME_KEY or wrapped else None

@@ -106,7 +106,8 @@ class Judge:
             if match[1] == NAME_KEY or match[2] in self.names or _ARGS.search(source[:_LOOKED_AT]):
                 return True
         return any(f"<function={name}" in source or f'name="{name}"' in source for name in self.names) or any(
-            name in source and re.search(rf"(?<!\w){re.escape(name)}\s*[(\[{{]", source) for name in self.names
+            name in source and re.search(rf"(?<!\w){re.escape(name)}\s*(?:[(\[{{]|<arg_key>)", source)
+            for name in self.names
         )
 
     def verdict(
@@ -121,6 +122,9 @@ class Judge:
                 span,
             )
         name = found.name
+        if found.definition and self._defines(found):
+            message = f"This describes the tool {name}, it does not call it. To call it, write {render_call(name, {})}."
+            return Problem("not_a_call", message, "", span)
         if name == self.reply_name and name not in self.tools:
             return Answer(_answer_text(found.arguments))
         tool = self.tools.get(name)
@@ -161,6 +165,12 @@ class Judge:
                 return problem
         how = (*how, *(f"coerced(/{'/'.join(map(str, path))})" for path in changed))
         return ToolCall(self.ids(), tool.name, made, how or ("strict",), span)
+
+    def _defines(self, found: Shaped) -> bool:
+        """Whether what may be the description of a tool is one: not where the tool takes such arguments itself."""
+        tool = self.tools.get(found.name) or self._folded(found.name)
+        properties = tool.parameters.get("properties") if tool is not None else None
+        return found.definition == "sure" or not isinstance(properties, Mapping) or "properties" not in properties
 
     def _folded(self, name: str) -> Described | None:
         """The one tool whose name differs only in case, `-` for `_`, or a known prefix."""

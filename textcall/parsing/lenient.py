@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 from textcall.parsing.escapes import TwoReadings, decode
 from textcall.parsing.readings import MAX_TEXT, only_reading
+from textcall.parsing.rest import behind_closers, surely_over
 from textcall.parsing.strict import MAX_DEPTH, MAX_DIGITS, NotStrict, Read, contradictions, read_strict
 
 __all__ = ["Broken", "NeedMore", "Options", "Read", "read", "skip_blanks"]
@@ -106,12 +107,16 @@ def read(src: str, pos: int = 0, *, stops: tuple[str, ...] = (), options: Option
     except Broken as error:
         if error.kind != "inner_quote" or not options.quotes:
             raise
-        return _with_inner_quotes(src, pos, error, final=final, stops=stops)
+        return _with_inner_quotes(src, pos, error, options, stops)
     return Read(value, end, tuple(dict.fromkeys(reader.repairs)), tuple(reader.duplicates))
 
 
-def _with_inner_quotes(src: str, pos: int, error: Broken, *, final: bool, stops: tuple[str, ...]) -> Read:
-    """Unescaped quotes inside strings, where one reading exists: first within the line, then up to a blank line."""
+def _with_inner_quotes(src: str, pos: int, error: Broken, options: Options, stops: tuple[str, ...]) -> Read:
+    """Unescaped quotes inside strings, where one reading exists: first within the line, then up to a blank line.
+
+    A string with such a quote may go on to the end of the text: that has to speak against it as well.
+    """
+    final = options.final
     for ending in ("\n", "\n\n"):
         line = src.find(ending, error.pos, pos + MAX_TEXT)
         if line < 0 and not final and len(src) - pos <= MAX_TEXT:
@@ -121,7 +126,9 @@ def _with_inner_quotes(src: str, pos: int, error: Broken, *, final: bool, stops:
         found = only_reading(src, pos, end)
         if found is not None:
             value, stop, ambiguous = found
-            if ambiguous:
+            if not final:
+                raise NeedMore
+            if ambiguous or options.cut or not surely_over(src, behind_closers(src, stop)):
                 break
             return Read(value, stop, ("inner_quotes",))
     raise Broken(error.pos, error.why, kind="inner_quote", near=True)

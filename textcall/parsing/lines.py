@@ -6,14 +6,16 @@ import re
 
 from textcall.parsing import bodies, markers
 from textcall.parsing.cursor import Body, Cursor
+from textcall.parsing.extent import end_of_value, is_data
 from textcall.parsing.forms import Shaped
 from textcall.parsing.lenient import Broken, read
 from textcall.parsing.pythonic import read_pythonic
 
 _ACTION = re.compile(rf"{markers.ACTION}\s*(?P<fence>```(?:json)?\s*)?", re.IGNORECASE)
 _FENCE_END = re.compile(r"\s*```[ \t]*")
+_OBSERVED = re.compile(rf"(?<=\n){markers.INVENTED.pattern}", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t]*")
-_CLOSERS = re.compile(r"[ \t]*[}\]）)]*[ \t]*")
+_CLOSERS = re.compile(r"[ \t]*[}\]]*[ \t]*")
 _STRAY = re.compile(
     r"</(?:tool_calls?|function_calls?|tools|TOOLCALL)>|<\|(?:tool_call_end|eom_id|END_ACTION|tools_suffix)\|>"
 )
@@ -112,11 +114,15 @@ def _broken(c: Cursor, at: int, error: Broken) -> None:
     if error.incomplete and "\n{" not in c.buf[end:]:
         end = len(c.buf)
     meant = c.meant_as_call(c.buf[at:end], error)
+    if not meant and not is_data(c.buf, at):
+        c.mention(max(c.failed(error, end), at + 1))
+        return
+    end, certain = end_of_value(c, at, error)
     end = c.failed(error, end)
     if meant:
-        c.refused(at, end, error)
+        c.refused(at, end, error, certain=certain)
     else:
-        c.mention(max(end, at + 1))
+        c.as_text(end)
 
 
 def extent(c: Cursor, at: int) -> int:
@@ -165,10 +171,11 @@ def _action(c: Cursor, at: int, match: re.Match[str]) -> bool:
     try:
         found = read(c.buf, pos, stops=("```",), options=c.options)
     except Broken as error:
-        end = c.failed(error, extent(c, pos))
-        if name in c.rules.names:
-            c.refused(at, end, error)
-        return name in c.rules.names
+        if name not in c.rules.names:
+            return False
+        end, certain = end_of_value(c, pos, error)
+        c.refused(at, c.failed(error, end), error, certain=certain)
+        return True
     rest = _closed_fence(c, found.end) if match["fence"] else line_rest(c, found.end)
     if rest is None:
         return False
@@ -177,14 +184,24 @@ def _action(c: Cursor, at: int, match: re.Match[str]) -> bool:
 
 
 def _plain_input(c: Cursor, at: int, pos: int, name: str) -> bool:
-    """An input that is no object: the call is refused with a reason, where it names a tool."""
-    line = c.buf.find("\n", pos)
-    c.need(line < 0)
-    line = len(c.buf) if line < 0 else line
+    """An input that is no object: the call is refused with a reason, where it names a tool.
+
+    Such an input may go on over any lines; only an observation ends it for certain.
+    """
     if name not in c.rules.names:
         return False
-    written = c.buf[pos:line].strip().strip('"')
-    c.calls(at, line, Body((Shaped(name, written or {}),), line), "action")
+    c.need()
+    line = c.buf.find("\n", pos)
+    line = len(c.buf) if line < 0 else line
+    written = c.buf[pos:line].strip()
+    if c.length and line >= len(c.buf):
+        c.refused(at, line, Broken(line, "the text ended inside the input of an action", incomplete=True))
+    elif written == '""':
+        c.calls(at, line, Body((Shaped(name, {}),), line), "action")
+    else:
+        observed = _OBSERVED.search(c.buf, pos)
+        end = observed.start() if observed else len(c.buf)
+        c.calls(at, end, Body((Shaped(name, written.strip('"') or None),), end), "action")
     return True
 
 

@@ -12,24 +12,30 @@ from collections.abc import Iterable
 
 import regex
 
+
+def _cases(*marks: str) -> tuple[str, ...]:
+    """The marks in small letters, in capitals, and with the first letters or the first one large."""
+    return tuple(
+        dict.fromkeys(
+            each for mark in marks for each in (mark, mark.upper(), mark.title(), mark[0] + mark[1:].capitalize())
+        )
+    )
+
+
 # A think block: what opens it -> what closes it.
+_THOUGHTS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad")
+_THINK_TAGS = _cases(*(f"<{name}>" for name in (*_THOUGHTS, "seed:think", "mm:think")))
 THINK = {
-    "<think>": "</think>",
-    "<thinking>": "</thinking>",
+    **{tag: f"</{tag[1:]}" for tag in _THINK_TAGS},
     "[THINK]": "[/THINK]",
-    "<seed:think>": "</seed:think>",
-    "<mm:think>": "</mm:think>",
     "<|START_THINKING|>": "<|END_THINKING|>",
     "<|channel|>analysis<|message|>": "<|end|>",
     "<|channel>thought": "<channel|>",
 }
 # One of these without an opener: the template had opened the block, all before it was thought.
 ORPHANS = (
-    "</think>",
-    "</thinking>",
+    *(f"</{tag[1:]}" for tag in _THINK_TAGS),
     "[/THINK]",
-    "</seed:think>",
-    "</mm:think>",
     "<|END_THINKING|>",
     "[BEGIN FINAL RESPONSE]",
 )
@@ -91,21 +97,56 @@ ENDS = (
     "<end_of_turn>",
     "<｜end▁of▁sentence｜>",
 )
-# The model goes on as somebody else: at the beginning of a line, or anywhere for a token.
-ROLE_TOKENS = ("<|im_start|>", "<|start_header_id|>", "[TOOL_RESULTS]", "<｜User｜>", "<start_of_turn>")
-ROLE_TAGS = (
-    "<tool_response>",
-    "<tool_result>",
-    "<tool_results>",
-    "<function_response>",
-    "<function_result>",
-    "<observation>",
+# The model goes on as somebody else, or as a tool: a token ends its reply anywhere, a tag where it is not spoken of.
+ROLE_TOKENS = (
+    "<|im_start|>",
+    "<|im_user|>",
+    "<|im_system|>",
+    "<|start_header_id|>",
+    "<|header_start|>",
+    "<|ipython|>",
+    "[TOOL_RESULTS]",
+    "<start_of_turn>",
+    "<|turn>",
+    "<｜User｜>",
+    "<｜tool▁outputs▁begin｜>",
+    "<｜tool▁output▁begin｜>",
+    "<|user|>",
+    "<|system|>",
+    "<|observation|>",
+    "<|tool|>",
+    "<|tool_response>",
+    "<|tool_response|>",
+    "<|tool_result|>",
+    "<|tool_results|>",
+    "<|tool_output|>",
+    "<|tool_response_start|>",
+    "<start_function_response>",
+    "<|START_TOOL_RESULT|>",
+    "<|USER_TOKEN|>",
+    "<|SYSTEM_TOKEN|>",
+    *(f"<|start|>{role}" for role in ("user", "system", "developer", "tool", "functions.")),
 )
-_RESULT = r"Observation|Tool (?:result|response|output)s?|Function (?:result|response|output)|观察(?:结果)?|工具结果"
-ROLE_WORDS = re.compile(rf"(?:{_RESULT}|User|Human)\s*[:：]", re.IGNORECASE)
+# The model's own turn begins again: at the beginning of a reply that says nothing.
+OWN_TURN = ("<|assistant|>", "<|im_assistant|>", "<｜Assistant｜>")
+_RESULTS = ("result", "results", "response", "responses", "output", "outputs")
+ROLE_TAGS = _cases(
+    *(f"<tool_{each}>" for each in _RESULTS),
+    *(f"<function_{each}>" for each in _RESULTS),
+    *(f"<tool_call_{each}>" for each in _RESULTS),
+    *("<observation>", "<observations>", "[tool result", "[tool output", "[tool response", "[tool_result"),
+    "[INST]",
+)
+_TOOLS = r"(?:Tool|Function)(?:[ _]call)?[ _](?:result|response|output)s?"
+_RESULT = rf"(?:Observation|{_TOOLS}|观察(?:结果)?|工具结果)(?:[ \t]+(?:for|of|from)[ \t]+[\w.`]{{1,64}})?"
+_SAYS = r"[*_]{0,3}[ \t]*[:：]"
+_MARKED = r"(?:#{1,6}[ \t]*)?[*_]{0,3}"  # a heading, or bold
+_HEADING = r"#{1,6}[ \t]*[*_]{0,3}"
+_ROLE = rf"{_MARKED}(?:{_RESULT}|User|Human){_SAYS}|{_HEADING}(?:{_RESULT}|User|Human)[*_]{{0,3}}[ \t]*\n"
+ROLE_WORDS = re.compile(_ROLE, re.IGNORECASE)
 ACTION = r"Action\s*:[ \t]*(?P<name>[\w.:/-]+)[ \t]*\n\s*Action Input\s*:"
-WORDS = regex.compile(rf"(?:{_RESULT}|User|Human)\s*[:：]|{ACTION}", regex.IGNORECASE)
-INVENTED = re.compile(rf"(?:{_RESULT})\s*[:：]", re.IGNORECASE)
+WORDS = regex.compile(rf"{_ROLE}|{ACTION}", regex.IGNORECASE)
+INVENTED = re.compile(rf"{_MARKED}{_RESULT}{_SAYS}|{_HEADING}{_RESULT}[*_]{{0,3}}[ \t]*\n", re.IGNORECASE)
 # Marks of a template around the text that say nothing.
 NOISE = (
     "<|channel|>final<|message|>",
@@ -132,7 +173,12 @@ CODE_FENCES = frozenset(
     {"tool", "tools", "tool_call", "tool_calls", "tool_code", "function_call"}
 )  # Python counts as calls here
 
-_EVERYWHERE = (*THINK, *ORPHANS, *TAGS, *TOKENS, *ENDS, *ROLE_TOKENS, *NOISE, *LINE_ENDS)
+# Text in HTML, where a line ends behind the tag: what opens it -> what closes it.
+HTML = {f"<{name}>": f"</{name}>" for name in ("pre", "code", "blockquote")} | {"<!--": "-->"}
+
+_EVERYWHERE = (
+    *HTML, *THINK, *ORPHANS, *TAGS, *TOKENS, *ENDS, *ROLE_TOKENS, *OWN_TURN, *ROLE_TAGS, *NOISE, *LINE_ENDS
+)  # fmt: skip
 
 
 def _any(marks: Iterable[str]) -> str:
@@ -148,19 +194,20 @@ def _any(marks: Iterable[str]) -> str:
 # A mark anywhere in a line, and one at its beginning. `regex` also knows whether a text may still become one.
 ANYWHERE = regex.compile(rf"{_TO}|{_any(_EVERYWHERE)}|{FUNCTION}")
 AT_LINE = regex.compile(
-    rf"{_TO}|{_TO_AT_LINE}|{_any(_EVERYWHERE + ROLE_TAGS)}|{FUNCTION}"
+    rf"{_TO}|{_TO_AT_LINE}|{_any(_EVERYWHERE)}|{FUNCTION}"
     rf"|{LINE_TOKENS[0]}(?=\s*\[)|{re.escape(LINE_TOKENS[1])}"
 )
 FIRST_CHARS = "".join(sorted({mark[0] for mark in _EVERYWHERE}))
 FIRST_IN_LINE = FIRST_CHARS + "ft"
 LONGEST = max(len(mark) for mark in _EVERYWHERE) + 120
 # What ends something, wherever it stands.
-CONTROL = frozenset((*ORPHANS, *ENDS, *ROLE_TOKENS))
+CONTROL = frozenset((*ORPHANS, *ENDS, *ROLE_TOKENS, *OWN_TURN))
 # Lines of a structure that is text.
 INNER_LINES = re.compile(r"(?:[ \t\r]*+[^\s<\[\ufeff][^\n]*+\n)*+")
+_WORD_STARTS = "action|observation|tool|function|user|human|functools|to=|观察|工具结果"
 # Whole lines that hold no mark and begin with nothing that could be one.
 PLAIN_LINES = re.compile(
-    r"(?:[ \t\r]*+(?:(?!action|observation|tool|function|user|human|functools|to=|观察|工具结果)"
+    rf"(?:[ \t\r]*+(?:(?!(?:[-*+]|\d{{1,9}}[.)])[ \t]+~~~|[#*_]{{0,6}}[ \t]*[*_]{{0,3}}(?:{_WORD_STARTS}))"
     r"[^\s{\[<｛［`~>\ufeff][^\n<\[`]*+)?\n)*+",
     re.IGNORECASE,
 )

@@ -11,9 +11,10 @@ from typing import Any
 
 from textcall.parsing.escapes import clean_surrogates
 from textcall.parsing.forms import Shaped
-from textcall.parsing.strict import MAX_DEPTH, depth
+from textcall.parsing.strict import MAX_DEPTH, MAX_DIGITS, depth
 
 MAX_SOURCE = 100_000
+_TOO_LARGE = 10**MAX_DIGITS
 OPENING = re.compile(r"\s*\[?\s*[A-Za-z_][\w.]*\s*\(")
 _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _ZEROS = re.compile(rf"{_STRING.pattern}|(?<![\w.])0+([0-9])(?![\w.])", re.DOTALL)
@@ -133,6 +134,8 @@ def _literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float | None):
         if isinstance(node.value, float) and not math.isfinite(node.value):
             raise _NotLiteral
+        if isinstance(node.value, int) and abs(node.value) >= _TOO_LARGE:
+            raise _NotLiteral  # only in hexadecimal and its kin: Python itself does not print it in decimal
         return node.value
     if isinstance(node, ast.Name) and node.id in _WORDS:
         return _WORDS[node.id]

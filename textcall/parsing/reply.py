@@ -83,6 +83,8 @@ def _canonical(text: str, judge: Judge) -> Parsed | None:
     name, arguments = value[NAME_KEY], value[ARGS_KEY]
     if name not in judge.tools or not isinstance(arguments, dict) or name == judge.none_name:
         return None
+    if "properties" in arguments:  # it may be the description of a tool
+        return None
     verdict = judge.verdict(Shaped(name, arguments), (), (), (0, read.end))
     if isinstance(verdict, ToolCall):
         return Parsed(None, None, (verdict,), ())

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+
+import regex
 
 from textcall.parsing import bodies, fences, lines, markers, wrappers
 from textcall.parsing.cursor import MAX_FAILURES, Cursor, Rules, Segment
@@ -29,7 +32,9 @@ _NOTHING = re.compile(r"\s*\Z")
 _REPLY_END = re.compile(r'"\s*\}\s*\}')
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
 _WORDS = re.compile(r"\w")
-_MAX_RESTARTED = 4
+_ITEM = regex.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]{1,20}")  # of a list
+_WORDS_FOLLOW = regex.compile(r"[ \t]*[^\W\d]|[ \t]*[,.;:?!)]")
+_MAX_RESTARTED = 16
 _TRIM_AT = 65_536  # code points taken before the buffer is cut
 
 
@@ -45,6 +50,7 @@ class Scanner:
         self.opener = "<think>" if thinking else ""
         self.level = 1
         self.fence: fences.Fence | None = None
+        self.html = ""  # what closes the HTML that is text
         self.in_reply = False
         self.ended = ""
         self.ended_at = 0
@@ -70,7 +76,7 @@ class Scanner:
     @property
     def may_call(self) -> bool:
         """Whether the text that is held back may be a call."""
-        return not (self.ended or self.closer or self.in_reply or self.fence)
+        return not (self.ended or self.closer or self.in_reply or self.fence or self.html)
 
     def _run(self) -> Iterator[Segment]:
         c = self.cursor
@@ -98,6 +104,8 @@ class Scanner:
             self._reply_text(c)
         elif self.closer:
             self._thought(c)
+        elif self.html:
+            self._html(c)
         elif self.fence is not None:
             self.fence = None if fences.text(c, self.fence) else self.fence
         elif c.line_start:
@@ -116,8 +124,12 @@ class Scanner:
         if at >= len(c.buf) or c.buf[at] == "\n":
             c.text(min(at + 1, len(c.buf)))
             return
-        if c.buf[at] in "`~":
-            found = fences.opening(c, at)
+        item = _ITEM.match(c.buf, at, partial=not c.final)
+        c.need(item is not None and item.partial)
+        fence = item.end() if item is not None else at
+        c.need(fence >= len(c.buf))
+        if fence < len(c.buf) and c.buf[fence] in "`~":
+            found = fences.opening(c, fence)
             if found is not False:
                 self.fence = None if found is True else found
                 return
@@ -186,18 +198,33 @@ class Scanner:
                 c.mention(end)
                 return
         if self._spoken_of(c, at, mark, line=line):
+            if not (c.quoted or c.inside or c.passage.is_open):
+                c.pondering = mark in markers.THINK or (c.pondering and mark not in markers.ORPHANS)
             if wrappers.is_wrapper(mark) or mark in markers.NOISE:
                 wrappers.spoken_of(c, end)
             c.mention(end)
+        elif mark in markers.HTML:
+            if mark == "<!--" or _next_in_line(c, end) in ("", "\n", "<"):
+                self.html = markers.HTML[mark]
+            c.mention(end)
         elif mark in markers.ORPHANS:
             self._restart(c, end)
-        elif mark in markers.ROLE_TOKENS or mark in markers.ROLE_TAGS:
+        elif mark in markers.ROLE_TAGS and not line and not c.called:
+            c.invented = True
+            c.mention(end)
+        elif mark in markers.ROLE_TOKENS or mark in markers.ROLE_TAGS or (mark in markers.OWN_TURN and c.begun):
             self._end(c, "role", at)
         elif mark in markers.ENDS or mark in markers.LINE_ENDS:
             self._end(c, "end", at)
-        elif wrappers.is_wrapper(mark):
+        else:
+            self._opens(c, at, mark, line=line)
+
+    def _opens(self, c: Cursor, at: int, mark: str, *, line: bool) -> None:
+        """A mark that opens calls or thoughts, or says nothing."""
+        if wrappers.is_wrapper(mark):
             wrappers.wrapper(c, at, mark)
         else:
+            end = at + len(mark)
             if mark in markers.THINK:
                 self.opener, self.closer, self.level = mark, markers.THINK[mark], 1
             c.pos = at
@@ -217,16 +244,35 @@ class Scanner:
             end = at + len(mark)
             c.need(len(c.buf) < end + 2)
             return c.passage.tail[-1:] == " " and c.buf[end : end + 1] == " " and c.buf[end + 1 : end + 2].isalnum()
+        if mark in markers.ROLE_TAGS:
+            words = _WORDS_FOLLOW.match(c.buf, at + len(mark), partial=not c.final)
+            c.need(words is not None and words.partial)
+            return c.passage.in_sentence and words is not None
         if mark in markers.THINK:
-            return not mark.startswith("<|") and not c.passage.is_empty
+            line_ends = _next_in_line(c, at + len(mark)) in ("", "\n")
+            return not mark.startswith("<|") and c.passage.in_sentence and not line_ends
         return wrappers.is_tag(mark) and c.passage.in_sentence
+
+    def _html(self, c: Cursor) -> None:
+        """Text up to what closes it."""
+        closing = c.buf.find(self.html, c.pos)
+        end = closing + len(self.html)
+        if closing < 0:
+            end = len(c.buf) if c.final else _certain_of(c, (self.html,))
+            c.need(end <= c.pos)
+        c.text(end)
+        if closing >= 0:
+            self.html = ""
+            c.new_paragraph()
 
     def _restart(self, c: Cursor, end: int) -> None:
         """A think block closes that was never opened: all before it was thought."""
         self.restarted += 1
-        c.take("restart" if self.restarted <= _MAX_RESTARTED else "dropped", end)
-        c.new_paragraph()
-        c.line_start, c.begun, c.called, c.invented = True, False, False, False
+        c.take("restart", end)
+        if self.restarted >= _MAX_RESTARTED:
+            c.failures = MAX_FAILURES  # one more would cost as much again, and what came between must not run
+        c.fresh()
+        c.line_start, c.begun, c.called, c.invented, c.pondering = True, False, False, False, False
 
     def _end(self, c: Cursor, why: str, at: int) -> None:
         c.pos = at
@@ -234,12 +280,13 @@ class Scanner:
 
     def _thought(self, c: Cursor) -> None:
         """A think block, up to the mark that closes it; blocks inside it are counted."""
-        closing = c.buf.find(self.closer, c.pos)
+        found = _any_case(self.closer).search(c.buf, c.pos)
+        closing = found.start() if found else -1
         end = closing
         if closing < 0:
             end = len(c.buf) if c.final else _certain_of(c, (self.opener, self.closer))
             c.need(end <= c.pos)
-        self.level += c.buf.count(self.opener, c.pos, end)
+        self.level += len(_any_case(self.opener).findall(c.buf, c.pos, end))
         if end > c.pos:
             c.take("thought", end)
         if closing < 0:
@@ -283,10 +330,23 @@ class Scanner:
             c.take("dropped", len(c.buf))
 
 
+def _next_in_line(c: Cursor, pos: int) -> str:
+    """The character behind the blanks at `pos`; "" at the end of the reply."""
+    match = _BLANKS.match(c.buf, pos)
+    end = match.end() if match else pos
+    c.need(end >= len(c.buf))
+    return c.buf[end : end + 1]
+
+
+@lru_cache
+def _any_case(mark: str) -> re.Pattern[str]:
+    return re.compile(re.escape(mark), re.IGNORECASE)
+
+
 def _certain_of(c: Cursor, marks: tuple[str, ...]) -> int:
     """Up to where the end of the text cannot become one of the marks."""
     for at in range(max(c.pos, len(c.buf) - max(map(len, marks))), len(c.buf)):
-        if any(mark.startswith(c.buf[at:]) for mark in marks):
+        if any(mark.lower().startswith(c.buf[at:].lower()) for mark in marks):
             return at
     return len(c.buf)
 

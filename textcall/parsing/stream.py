@@ -36,6 +36,7 @@ _HEADS = (
 _HEAD_MAX = 800  # code points within which the arguments of a call begin
 _SPECIAL = re.compile(r'["{}\[\]]|\\(?:.|\Z)', re.DOTALL)
 _SMALL = 1024  # held text up to this length is looked at with every piece
+_MAX_LOOKS = 16  # until the held text is twice as long
 _ENDS_VALUE = re.compile(r"[}\]>`~]\s*\n")
 
 
@@ -62,6 +63,8 @@ class StreamParser:
         self._bytes = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._new: list[str] = []  # pieces that the reading has not seen
         self._new_length = 0
+        self._looks = 0  # how often held text was looked at because it seemed to have ended
+        self._looked_at = 0  # how long it was at the first of them
 
     def feed(self, piece: str | bytes) -> list[Event]:
         """The events that a piece of the reply brings. Bytes may be cut inside a character."""
@@ -89,9 +92,19 @@ class StreamParser:
         return self._reading.parsed()
 
     def _is_time(self, text: str) -> bool:
-        """Whether to look at the held text again: always while it is short, else if it may have ended or has grown."""
+        """Whether to look at the held text again: always while it is short, else if it may have ended or has grown.
+
+        Each look costs as much as the text is long; where it seems to end again and again, growth alone counts.
+        """
         held = len(self._reading.scanner.cursor.buf)
-        return held < _SMALL or self._new_length * 8 > held or _ENDS_VALUE.search(text) is not None
+        if held < _SMALL or self._new_length * 8 > held:
+            return True
+        if not held // 2 < self._looked_at <= held:
+            self._looked_at, self._looks = held, 0
+        if self._looks >= _MAX_LOOKS or _ENDS_VALUE.search(text) is None:
+            return False
+        self._looks += 1
+        return True
 
     def _take(self) -> str:
         text = "".join(self._new)

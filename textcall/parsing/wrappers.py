@@ -9,8 +9,8 @@ import re
 
 from textcall.parsing import bodies, markers
 from textcall.parsing.cursor import Body, Cursor
+from textcall.parsing.extent import Tangled, clean_end, closing_tag, end_of_value, is_data, last_resort
 from textcall.parsing.lenient import Broken
-from textcall.parsing.lines import extent
 
 _GOES_ON = re.compile(r"[a-z,;，、；]|[^\W\d_A-Za-z]")
 _BLANKS = re.compile(r"[ \t]*")
@@ -86,6 +86,8 @@ def body(c: Cursor, at: int, mark: str) -> Body | None:
 
 
 def _closers(mark: str) -> tuple[str, ...]:
+    if mark.startswith(_FUNCTION_STARTS):
+        return bodies.FUNCTION_ENDS
     if mark.startswith(_MESSAGE_STARTS):
         return markers.MESSAGE_ENDS
     return markers.TAGS.get(mark) or markers.TOKENS.get(mark) or ()
@@ -116,12 +118,28 @@ def _end(c: Cursor, pos: int, closers: tuple[str, ...], mark: str) -> int | None
 
 
 def _broken(c: Cursor, at: int, mark: str, closers: tuple[str, ...], error: Broken) -> None:
-    ends = [found + len(closer) for closer in closers if (found := c.buf.find(closer, error.pos)) >= 0]
-    c.need(bool(closers) and not ends)
-    end = min(ends) if ends else len(c.buf) if error.incomplete else extent(c, at)
+    end, certain = _broken_end(c, at + len(mark), mark, closers, error)
     c.restarts -= 1
     c.failures += 1
     if (error.incomplete and c.length) or error.kind == "too_deep" or c.rules.looks_like_call(c.buf[at:end]):
-        c.refused(at, end, error)
+        c.refused(at, end, error, certain=certain)
+    elif is_data(c.buf, c.skip(at + len(mark))):
+        c.as_text(end)
     else:
         c.mention(at + len(mark))
+
+
+def _broken_end(c: Cursor, pos: int, mark: str, closers: tuple[str, ...], error: Broken) -> tuple[int, bool]:
+    """The end of a wrapper whose inside cannot be read, and whether it is certain: its closing mark, if it has any."""
+    start = c.skip(pos)
+    try:
+        end = clean_end(c, start, error, stops=(*closers, "[TOOL_CALLS]"))
+        ends = [found + len(closer) for closer in closers if (found := c.buf.find(closer, end)) >= 0]
+        c.need(bool(closers) and not ends)
+        return (min(ends), True) if ends else (end, True) if not closers else (last_resort(c, pos), False)
+    except Tangled:
+        c.need()
+    if not closers and bodies.starts_value(c.buf, start):
+        return end_of_value(c, start, error)
+    closed = closing_tag(c, max(pos, error.pos), (mark,), closers) if not error.incomplete and c.restarts > 0 else None
+    return (last_resort(c, pos), False) if closed is None else (closed, True)
