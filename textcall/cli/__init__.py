@@ -15,6 +15,7 @@ from textcall.cli import models, tools
 from textcall.cli.demo import demo_command
 from textcall.cli.parse import parse_command
 from textcall.cli.prompt import grammar_command, prompt_command
+from textcall.cli.report import report_command
 from textcall.cli.run import run_command
 from textcall.errors import TextcallError
 
@@ -74,6 +75,7 @@ app.command("demo")(demo_command)
 app.command("prompt")(prompt_command)
 app.command("grammar")(grammar_command)
 app.command("parse")(parse_command)
+app.command("report")(report_command)
 app.add_typer(models.app)
 app.add_typer(tools.app)
 
