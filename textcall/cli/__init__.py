@@ -16,6 +16,7 @@ from textcall.cli.demo import demo_command
 from textcall.cli.parse import parse_command
 from textcall.cli.prompt import grammar_command, prompt_command
 from textcall.cli.replay import reparse_command, replay_command
+from textcall.cli.report import report_command
 from textcall.cli.run import run_command
 from textcall.errors import TextcallError
 
@@ -77,6 +78,7 @@ app.command("grammar")(grammar_command)
 app.command("parse")(parse_command)
 app.command("replay")(replay_command)
 app.command("reparse")(reparse_command)
+app.command("report")(report_command)
 app.add_typer(models.app)
 app.add_typer(tools.app)
 
