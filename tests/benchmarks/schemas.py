@@ -28,7 +28,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.grammar.conftest import Oracle, takes_in_some_order
+from tests.grammar.conftest import takes_in_some_order
+from tests.grammar.oracles import LlamaCpp
 from textcall.engines.context import Context
 from textcall.errors import SchemaError
 from textcall.grammar import Grammar
@@ -160,8 +161,10 @@ def show_wrong(one: Measured) -> None:
 
 def measure_all(cases: list[dict[str, Any]], *, llama_cpp: bool, verbose: bool) -> list[Measured]:
     """All schemas, with progress on stderr."""
-    context = Context(resolve_model("smollm2").path, vocab_only=True) if llama_cpp else None
-    loads = Oracle(context).loads if context else None
+    model = resolve_model("smollm2").path
+    context = Context(model, vocab_only=True) if llama_cpp else None
+    oracle = LlamaCpp(model, context.vocab) if context else None
+    loads = oracle.loads if oracle else None
     found = []
     for index, case in enumerate(cases, 1):
         one = measured(case, loads)
@@ -171,6 +174,8 @@ def measure_all(cases: list[dict[str, Any]], *, llama_cpp: bool, verbose: bool) 
         if index % 25 == 0 or index == len(cases):
             print(f"\r{index}/{len(cases)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
+    if oracle:
+        oracle.close()
     if context:
         context.close()
     return found

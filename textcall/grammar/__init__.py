@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from textcall.grammar.gbnf import Grammar
+from textcall.grammar.schema import schema_to_gbnf
 
-__all__ = ["Grammar"]
+__all__ = ["Grammar", "schema_to_gbnf"]

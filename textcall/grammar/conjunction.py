@@ -68,11 +68,6 @@ class Conjunction:
         return tuple(part.path if part.said else f"({part.path})" for part in self.parts)
 
     @property
-    def nullable(self) -> bool:
-        """OpenAPI's way of allowing null."""
-        return any(schema.get("nullable") is True for schema in self._schemas) and "null" not in self.kinds()
-
-    @property
     def _schemas(self) -> list[Mapping[str, Any]]:
         return [part.schema for part in self.parts]
 
@@ -122,14 +117,17 @@ class Conjunction:
         return list(dict.fromkeys(text for text in found if isinstance(text, str)))
 
     def bounds_of_numbers(self) -> Bounds:
-        """The closest bounds of a number. In draft 4 `exclusiveMinimum: true` opens the bound beside it."""
+        """The closest bounds of a number. In draft 4 `exclusiveMinimum: true` opens the bound beside it.
+
+        `-n` would round to the 28 digits of Decimal's context.
+        """
         low = [(n, schema.get("exclusiveMinimum") is True) for schema, n in self._found("minimum")]
         low += [(n, True) for _, n in self._found("exclusiveMinimum")]
-        high = [(-n, schema.get("exclusiveMaximum") is True) for schema, n in self._found("maximum")]
-        high += [(-n, True) for _, n in self._found("exclusiveMaximum")]
+        high = [(n.copy_negate(), schema.get("exclusiveMaximum") is True) for schema, n in self._found("maximum")]
+        high += [(n.copy_negate(), True) for _, n in self._found("exclusiveMaximum")]
         least, least_open = max(low, default=(None, False))
         most, most_open = max(high, default=(None, False))
-        return Bounds(least, None if most is None else -most, least_open, most_open)
+        return Bounds(least, None if most is None else most.copy_negate(), least_open, most_open)
 
     def multiples(self) -> list[Decimal]:
         """What a number must be a multiple of, each once."""
@@ -138,7 +136,7 @@ class Conjunction:
     def _found(self, keyword: str) -> Iterator[tuple[Mapping[str, Any], Decimal]]:
         for schema in self._schemas:
             for number in _finite(schema.get(keyword)):
-                yield schema, Decimal(str(number))
+                yield schema, Decimal(str(number) if isinstance(number, float) else number)
 
     def items(self) -> tuple[list[tuple[Part, ...]], tuple[Part, ...]]:
         """What the first items must be, place by place, and what all after them must be."""

@@ -37,8 +37,8 @@ class Bounds:
 
     def mirrored(self) -> Bounds:
         """The same range with the other sign."""
-        low = None if self.high is None else -self.high
-        return Bounds(low, None if self.low is None else -self.low, self.high_open, self.low_open)
+        low = None if self.high is None else self.high.copy_negate()
+        return Bounds(low, None if self.low is None else self.low.copy_negate(), self.high_open, self.low_open)
 
     def whole(self) -> tuple[int | None, int | None]:
         """The smallest and the largest integer within."""
@@ -103,7 +103,10 @@ def numbers(bounds: Bounds, multiple: Decimal | None = None) -> tuple[str, bool]
         if fraction is None or (bounds.low, bounds.high) != (None, None):
             return numbers(bounds)[0], False
         body = f'"-"? ("0" | [1-9] [0-9]*) {fraction}'
-        return f"({body} | integer [eE] [-+]? [0-9]+)", False  # an exponent is one way to write a multiple too
+        return (
+            f"({body} | integer {_FRACTION} [eE] [-+]? [0-9]+)",
+            False,
+        )  # an exponent is one way to write a multiple too
     if bounds.low is None and bounds.high is None:
         return "number", exact
     options: list[str] = []
@@ -129,7 +132,7 @@ def _not_negative(bounds: Bounds) -> tuple[list[str], bool]:
         exact = exact and low == 0 and (high is None or high >= _TINY_END)
     if high is None or high > _EXPONENTS_ALWAYS:
         options.append(_HUGE)
-        exact = exact and high is None and low <= _HUGE_START
+        exact = exact and high is None and (low < _HUGE_START or (low == _HUGE_START and not low_open))
     return options, exact
 
 

@@ -64,5 +64,10 @@ class References:
             for key, value in node.items()
         }
         if isinstance(node.get("$ref"), str):
-            made["$ref"] = urljoin(base, node["$ref"])
+            made["$ref"] = _joined(base, node["$ref"])
         return made
+
+
+def _joined(base: str, reference: str) -> str:
+    """`urljoin` knows hierarchical addresses only: a fragment beside `urn:x` would lose its base."""
+    return base + reference if reference.startswith("#") else urljoin(base, reference)

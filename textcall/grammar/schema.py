@@ -84,6 +84,7 @@ _MOST_RULES = 20_000
 _DEEPEST = 40
 # A conjunct that could not be taken along: whatever it lists must stay possible.
 _LOOSE = Part({"then": True}, "", said=False)
+_NULL = Part({"type": "null"}, "#null", said=False)
 _A_STRING = Part({"type": "string"}, "#string", said=False)
 
 
@@ -205,10 +206,20 @@ class Compiler:
         return "value" if "value" in bodies else either(bodies)
 
     def _expand(self, part: Part, above: tuple[str, ...]) -> list[Conjunction]:
-        """The alternatives of one schema, each a conjunction of schemas of which only the plain keywords count."""
+        """The alternatives of one schema, each a conjunction of schemas of which only the plain keywords count.
+
+        OpenAPI's `nullable` allows null whatever stands beside it, as `parsing.validate` has it.
+        """
         schema = part.schema
         if not isinstance(schema, Mapping):
             return [] if schema is False else [Conjunction()]
+        found = self._branched(part, above)
+        if schema.get("nullable") is True:
+            found = [*found, Conjunction((_NULL,))]
+        return found
+
+    def _branched(self, part: Part, above: tuple[str, ...]) -> list[Conjunction]:
+        schema = part.schema
         if len(above) > _DEEPEST:
             self._say_all(part, "checked after")
             return [Conjunction((_LOOSE,))]
@@ -277,15 +288,11 @@ class Compiler:
         tried = {word for part in together.parts for word in part.schema} - {"format"}
         used = {"enum", "const"} if any(allowed is None for _, allowed in told) else tried
         self._say_plain(together, used, {})
-        if together.nullable:
-            bodies.append('"null"')
         return (either(bodies) if len(bodies) < 4 else self._rule(either(bodies))) if bodies else None
 
     def _of_kinds(self, together: Conjunction, kinds: list[str]) -> str | None:
         statuses: dict[str, Status] = {}
         bodies = [self._kind(kind, together, statuses) for kind in kinds]
-        if together.nullable and kinds:
-            bodies.append('"null"')
         used = {"type", "nullable"}
         for words in _BY_TYPE.values():
             used |= words  # what is said of a type that is not possible holds anyway
@@ -382,7 +389,8 @@ def _both(left: list[Conjunction], right: list[Conjunction]) -> list[Conjunction
     """Each of one side with each of the other; None where these are too many."""
     if len(left) * len(right) > max(_MOST_ALTERNATIVES, len(left), len(right)):
         return None
-    return [one.and_also(other) for one in left for other in right]
+    together = (one.and_also(other) for one in left for other in right)
+    return [one for one in together if _NULL not in one.parts or one.kinds()]
 
 
 def _string(together: Conjunction, statuses: dict[str, Status]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from textcall.messages import compact_json
@@ -11,6 +12,8 @@ from textcall.messages import compact_json
 # llama.cpp refuses counts above 2000 and expands all of them, so that long ones are written as repeated blocks.
 _BLOCK = 256
 MOST_REPEATS = 2000 * _BLOCK
+# From 1e16 on Python writes a float with an exponent; below 1e-7 everybody does.
+_EXPONENTS_FROM, _FLOAT_END, _TINY_END = Decimal("1e16"), Decimal("1.7e308"), Decimal("1e-7")
 _SHORT_COUNTS = {(0, 1): "?", (1, 1): ""}
 _EMPTY = '""'
 _MOST_NAME_CHARS = 2000
@@ -199,9 +202,20 @@ def _has_number(value: Any) -> bool:
 
 
 def _number_constant(value: float) -> str:
-    if abs(value) < 1e15 and value == int(value):
-        return f'({literal(str(int(value)))} ".0"?)'
-    return literal(compact_json(value))
+    """Its spellings: 1 and 1.0; 1e+16 and 10000000000000000; 1e-05 and 0.00001. Serializers differ in them."""
+    number = Decimal(repr(value))
+    spelled = [literal(repr(value))]
+    if number == 0:
+        spelled = ['"-"? "0" ".0"?']
+    elif value == int(value):
+        spelled = [f'{literal(str(int(value)))} ".0"?']
+        as_float = float(value) if abs(number) < _FLOAT_END else 0.0
+        if abs(number) >= _EXPONENTS_FROM and as_float == value:
+            mantissa, exponent = repr(as_float).split("e+")
+            spelled.append(f'{literal(mantissa)} "e" "+"? {literal(exponent)}')
+    elif _TINY_END <= abs(number) < 1:
+        spelled.append(literal(f"{number:f}"))
+    return f"({' | '.join(dict.fromkeys(spelled))})"
 
 
 def _trie_rule(root: Mapping[str, Any], new_rule: NewRule) -> str:

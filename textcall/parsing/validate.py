@@ -22,6 +22,8 @@ from textcall.errors import SchemaError
 from textcall.messages import Problem, Span, compact_json
 from textcall.parsing.quick import Proof, proof_of
 
+# What `nullable` beside it lifts from null.
+_NULLABLE = ("type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf")
 _SHOWN_ERRORS = 8
 _SHOWN_VALUES = 20
 _SHOWN_TEXT = 200
@@ -75,7 +77,10 @@ def _known(tool: Described) -> tuple[Mapping[str, Any], Validator, Proof | None]
 
 @cache
 def _with_nullable(draft: Any) -> Any:
-    """The draft with OpenAPI's `nullable`: many tools are described in its dialect, and the grammar knows it too."""
+    """The draft with OpenAPI's `nullable`: many tools are described in its dialect, and the grammar knows it too.
+
+    Null is allowed then, also beside a `$ref` or `anyOf`, where OpenAPI is silent and its users mean it.
+    """
 
     def unless_null(check: Any) -> Any:
         def checked(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[ValidationError]:
@@ -84,7 +89,7 @@ def _with_nullable(draft: Any) -> Any:
 
         return checked
 
-    own = {keyword: unless_null(draft.VALIDATORS[keyword]) for keyword in ("type", "enum")}
+    own = {keyword: unless_null(draft.VALIDATORS[keyword]) for keyword in _NULLABLE if keyword in draft.VALIDATORS}
     return extend(draft, own)  # type: ignore[no-untyped-call]
 
 
