@@ -99,7 +99,8 @@ class Noticed:
 
 EngineEvent: TypeAlias = Loading | Rendered | Prompting | Written | Noticed
 # Called between tokens and between pieces of the prompt. What it raises (KeyboardInterrupt, Cancelled) ends the
-# generation there and reaches the caller; the engine stays usable.
+# generation there and reaches the caller; the engine stays usable. A listener may count tokens and close the engine,
+# which ends the generation with EngineError; it must not let the same engine generate: that is EngineError at once.
 Listener: TypeAlias = Callable[[EngineEvent], None]
 
 

@@ -67,7 +67,10 @@ class LlamaEngine:
         return self.context.description()
 
     def close(self) -> None:
-        """Free the model's memory."""
+        """Free the model's memory. Waits for the generation of another thread; ends the one that it is called from.
+
+        See `Context.close`.
+        """
         self.context.close()
 
     def count_tokens(self, text: str) -> int:
@@ -110,8 +113,8 @@ class LlamaEngine:
             snapshots=self._snapshots,
         )
         tokens = self._tokens(rendered)
-        listener(Rendered("".join(fragment.text for fragment in rendered), len(tokens)))
-        with self.context.lock:
+        with self.context.in_use():
+            listener(Rendered("".join(fragment.text for fragment in rendered), len(tokens)))
             return generate(self.context, tokens, plan, listener)
 
     def _prefix(self, messages: Sequence[Message], rendered: Sequence[Fragment]) -> int:

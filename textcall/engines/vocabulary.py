@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import threading
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
@@ -22,22 +23,43 @@ class Model:
 
     def __init__(self, pointer: llama_cpp.llama_model_p) -> None:
         self._pointer = pointer
+        self._lock = threading.RLock()  # one that a signal handler may enter again, so that it can close the model
+        self._uses = 0
+        self._closed = False
 
     @property
     def pointer(self) -> llama_cpp.llama_model_p:
-        """The C object. Raises EngineError where the model is closed."""
-        if self._pointer is None:
+        """The C object, for one who `held` it or closes it himself. Raises EngineError where the model is closed."""
+        if self._closed:
             raise EngineError("the model is closed")
         return self._pointer
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[llama_cpp.llama_model_p]:
+        """The C object, which is not freed meanwhile. Raises EngineError where the model is closed."""
+        with self._lock:
+            self._uses += 1
+        try:
+            yield self.pointer
+        finally:
+            with self._lock:
+                self._uses -= 1
+                self._free_if_unused()
+
     def close(self) -> None:
-        """Free the memory. Calling it twice does nothing."""
-        if self._pointer is not None:
-            llama_cpp.llama_model_free(self._pointer)
-            self._pointer = None
+        """Free the memory, as soon as nobody holds it. Calling it twice does nothing."""
+        with self._lock:
+            self._closed = True
+            self._free_if_unused()
+
+    def _free_if_unused(self) -> None:
+        if self._closed and self._uses == 0 and self._pointer is not None:
+            pointer, self._pointer = self._pointer, None
+            llama_cpp.llama_model_free(pointer)
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # the interpreter may be half gone
+            self._uses = 0  # nobody is left who could hold it
             self.close()
 
 
@@ -46,16 +68,22 @@ class Vocabulary:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        vocab = self.pointer
-        self.size: int = llama_cpp.llama_vocab_n_tokens(vocab)
-        self.bos: int = llama_cpp.llama_vocab_bos(vocab)
-        self.eos: int = llama_cpp.llama_vocab_eos(vocab)
-        self.adds_bos = bool(llama_cpp.llama_vocab_get_add_bos(vocab))
+        with self._held() as vocab:
+            self.size: int = llama_cpp.llama_vocab_n_tokens(vocab)
+            self.bos: int = llama_cpp.llama_vocab_bos(vocab)
+            self.eos: int = llama_cpp.llama_vocab_eos(vocab)
+            self.adds_bos = bool(llama_cpp.llama_vocab_get_add_bos(vocab))
 
     @property
     def pointer(self) -> llama_cpp.llama_vocab_p:
         """The C object, part of the model's. Raises EngineError where the model is closed."""
         return llama_cpp.llama_model_get_vocab(self._model.pointer)
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[llama_cpp.llama_vocab_p]:
+        """The C object, which another thread cannot free meanwhile."""
+        with self._model.held() as model:
+            yield llama_cpp.llama_model_get_vocab(model)
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """The tokens of `text`. special: whether text such as `<|im_end|>` becomes the control token of that name."""
@@ -64,7 +92,8 @@ class Vocabulary:
             return []
         size = len(data) + 8
         tokens = (llama_cpp.llama_token * size)()
-        count = llama_cpp.llama_tokenize(self.pointer, data, len(data), tokens, size, False, special)
+        with self._held() as vocab:
+            count = llama_cpp.llama_tokenize(vocab, data, len(data), tokens, size, False, special)
         if count < 0:
             raise EngineError(f"llama.cpp could not tokenize a text of {len(data)} bytes")
         return list(tokens[:count])
@@ -79,19 +108,20 @@ class Vocabulary:
 
     def written(self, token: int) -> str:
         """The text of `token`, the names of control tokens such as `<|im_end|>` included."""
-        return _piece(self.pointer, token, special=True).decode("utf-8", errors="replace")
+        with self._held() as vocab:
+            return _piece(vocab, token, special=True).decode("utf-8", errors="replace")
 
     @cached_property
     def ends(self) -> frozenset[int]:
         """The tokens that end a reply."""
-        vocab = self.pointer
-        return frozenset(t for t in range(self.size) if llama_cpp.llama_vocab_is_eog(vocab, t))
+        with self._held() as vocab:
+            return frozenset(t for t in range(self.size) if llama_cpp.llama_vocab_is_eog(vocab, t))
 
     @cached_property
     def pieces(self) -> list[bytes]:
         """The bytes of every token, by id."""
-        vocab = self.pointer
-        return [_piece(vocab, token) for token in range(self.size)]
+        with self._held() as vocab:
+            return [_piece(vocab, token) for token in range(self.size)]
 
     @cached_property
     def longest(self) -> int:
