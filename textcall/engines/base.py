@@ -14,6 +14,16 @@ from textcall.errors import UsageError
 from textcall.grammar import Grammar
 from textcall.messages import Message, Usage
 
+# Of `Sampling`: the field, the least and the greatest value, whether it must be whole.
+_RANGES: tuple[tuple[str, float, float, bool], ...] = (
+    ("temperature", 0, 100, False),
+    ("min_p", 0, 1, False),
+    ("top_k", 0, 2**31, True),
+    ("top_p", 0, 1, False),
+    ("seed", 0, 2**64, True),
+    ("max_tokens", 1, 2**31, True),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -22,7 +32,9 @@ class Sampling:
     temperature: 0 takes the likeliest token. min_p, top_k and top_p cut the candidates (0, 0 and 1 switch them off).
     The grammar is applied before the choice: what is drawn comes from the distribution over the allowed tokens.
     seed: None draws one. max_tokens: of the reply, think block included. stop: texts in front of which the text for the
-    user ends; a call is never cut by them.
+    user ends; a call is never cut by them, and under a grammar the reply is written to its end all the same: what is
+    told while it is written goes on behind them then, the text for the user does not. Raises UsageError for values out
+    of their range.
     """
 
     temperature: float = 0.0
@@ -34,8 +46,14 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1 or self.temperature < 0:
-            raise UsageError("max_tokens must be at least 1, and temperature at least 0")
+        for name, least, most, whole in _RANGES:
+            value = getattr(self, name)
+            if name == "seed" and value is None:
+                continue
+            right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+            if not right or not least <= value <= most:
+                kind = "a whole number" if whole else "a number"
+                raise UsageError(f"{name} must be {kind} from {least} to {most}, not {value!r}")
         if isinstance(self.stop, str) or not all(self.stop):  # type: ignore[redundant-expr]
             raise UsageError("stop is a list of texts, none of them empty")
 
