@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -44,6 +44,24 @@ SystemOption = Annotated[
 NoCacheOption = Annotated[
     bool, typer.Option("--no-cache", help="Evaluate the whole prompt, and keep nothing of it for the next run.")
 ]
+StepsOption = Annotated[int, typer.Option("--max-steps", min=1, help="Turns in which tools may be called.")]
+CallsOption = Annotated[int, typer.Option("--max-calls", min=0, help="Tools run for one question.")]
+SecondsOption = Annotated[
+    float | None, typer.Option("--max-seconds", min=0.001, help="Time for one question, without the last answer.")
+]
+RunTokensOption = Annotated[
+    int | None, typer.Option("--max-run-tokens", min=1, help="Tokens written for one question, all turns together.")
+]
+ToolLimitOption = Annotated[
+    int | None, typer.Option("--tool-limit", min=1, help="Show the model only the N tools nearest to the question.")
+]
+ParallelOption = Annotated[bool, typer.Option("--parallel-tool-calls", help="Let one reply hold several calls.")]
+ApproveOption = Annotated[
+    Literal["ask", "always", "never"], typer.Option("--approve", help="Whether tools marked dangerous may run.")
+]
+TemperatureOption = Annotated[float, typer.Option("--temperature", min=0.0, help="0 takes the likeliest token.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Makes a run at temperature > 0 repeatable.")]
+TokensOption = Annotated[int, typer.Option("--max-tokens", min=1, help="Of each reply.")]
 TraceOption = Annotated[
     Path | None, typer.Option("--trace", metavar="FILE", help="Keep the run, for replay, reparse and report.")
 ]

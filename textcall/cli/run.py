@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from rich.text import Text
@@ -14,11 +14,21 @@ from rich.text import Text
 from textcall.agent import Agent, choices_of
 from textcall.cli.approve import approver
 from textcall.cli.options import (
+    ApproveOption,
+    CallsOption,
     ChoiceOption,
     ContextOption,
     ModelOption,
     NoCacheOption,
+    ParallelOption,
+    RunTokensOption,
+    SecondsOption,
+    SeedOption,
+    StepsOption,
     SystemOption,
+    TemperatureOption,
+    TokensOption,
+    ToolLimitOption,
     ToolsOption,
     TraceOption,
     choice_option,
@@ -46,27 +56,16 @@ def run_command(
     tools: ToolsOption = None,
     tool_choice: ChoiceOption = "auto",
     system: SystemOption = None,
-    max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="Turns in which tools may be called.")] = 8,
-    max_calls: Annotated[int, typer.Option("--max-calls", min=0, help="Tools run for one question.")] = 32,
-    max_seconds: Annotated[
-        float | None,
-        typer.Option("--max-seconds", min=0.001, help="Time for one question, without the last answer."),
-    ] = None,
-    max_run_tokens: Annotated[
-        int | None, typer.Option("--max-run-tokens", min=1, help="Tokens written for one question, all turns together.")
-    ] = None,
-    tool_limit: Annotated[
-        int | None, typer.Option("--tool-limit", min=1, help="Show the model only the N tools nearest to the question.")
-    ] = None,
-    parallel: Annotated[bool, typer.Option("--parallel-tool-calls", help="Let one reply hold several calls.")] = False,
-    approve: Annotated[
-        Literal["ask", "always", "never"], typer.Option("--approve", help="Whether tools marked dangerous may run.")
-    ] = "ask",
-    temperature: Annotated[float, typer.Option("--temperature", min=0.0, help="0 takes the likeliest token.")] = 0.0,
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Makes a run at temperature > 0 repeatable.")
-    ] = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Of each reply.")] = 1024,
+    max_steps: StepsOption = 8,
+    max_calls: CallsOption = 32,
+    max_seconds: SecondsOption = None,
+    max_run_tokens: RunTokensOption = None,
+    tool_limit: ToolLimitOption = None,
+    parallel: ParallelOption = False,
+    approve: ApproveOption = "ask",
+    temperature: TemperatureOption = 0.0,
+    seed: SeedOption = None,
+    max_tokens: TokensOption = 1024,
     context: ContextOption = 8192,
     no_grammar: Annotated[bool, typer.Option("--no-grammar", help="Let the model write freely, to compare.")] = False,
     no_cache: NoCacheOption = False,
@@ -75,9 +74,7 @@ def run_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but what went wrong.")] = False,
 ) -> None:
     """Answer QUESTION with a local model and tools: the answer on stdout, everything else on stderr."""
-    text = stdin_text() if question == ["-"] else " ".join(question)
-    if not text.strip():
-        raise UsageError("the question is empty")
+    text = _asked(question)
     chosen = toolset(tools)
     own = system_text(system)
     choice = choice_option(tool_choice)
@@ -107,11 +104,23 @@ def run_command(
     finally:
         view.close()
     if not json_lines:
-        said = run.text or "(the model gave no answer)"
-        sys.stdout.write((visible(said) if sys.stdout.isatty() else said) + "\n")
+        _print_answer(run.text)
     if run.finish_reason != "stop":
         console.print(Text(ENDINGS[run.finish_reason], style="yellow"))
         raise typer.Exit(1)
+
+
+def _asked(words: list[str]) -> str:
+    """The question: what was typed, or standard input for `-`."""
+    text = stdin_text() if words == ["-"] else " ".join(words)
+    if not text.strip():
+        raise UsageError("the question is empty")
+    return text
+
+
+def _print_answer(text: str) -> None:
+    said = text or "(the model gave no answer)"
+    sys.stdout.write((visible(said) if sys.stdout.isatty() else said) + "\n")
 
 
 def load_engine(model: str | None, view: RunView, context: int, *, cached: bool = True) -> LlamaEngine:
